@@ -36,6 +36,7 @@ from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
 from bench.shards import shards
+from bench.team import short as team
 from bench.vectors import vectors
 from bench.watching import watching
 from core.bank import questions
@@ -244,6 +245,7 @@ BENCHES = {
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
     "kill": lambda: killed(say),
+    "team": lambda: team(say),
 }
 
 

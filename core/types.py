@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["question", "nugget", "choice"]
 KINDS: tuple[Kind, ...] = ("question", "nugget", "choice")
@@ -58,9 +58,11 @@ class Passage:
     text: str
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """One line of a run: a passage at a rank (from 1) with a score, for a query."""
+class Ranked(NamedTuple):
+    """One line of a run: a passage at a rank (from 1) with a score, for a query.
+
+    A tuple, since files have millions of them.
+    """
 
     query_id: str
     passage_id: str

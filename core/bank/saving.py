@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from typing import Any
 
 from core.bank.questions import questions
 from core.errors import InputError
@@ -184,7 +185,7 @@ def _name_questions(cursor: Cursor) -> None:
 
 def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
     """Put questions into the temporary table `incoming_bank`, for the statements that follow."""
-    rows = [asdict(question) for question in clean_questions(cursor, changed)]
+    rows = clean_questions(cursor, changed)
     types = {
         "question_id": "VARCHAR",
         "query_id": "VARCHAR",
@@ -199,11 +200,13 @@ def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
         "position": "INTEGER",
         "place": "INTEGER",
     }
-    for position, row in enumerate(rows):
-        row["choices"] = json.dumps(row["choices"], ensure_ascii=False)
-        row["place"], row["position"] = row["position"], position
-        row["text"] = row["text"].strip() if row["text"] else None
-    stage(cursor, "incoming_bank", {name: [row[name] for row in rows] for name in types}, types)
+    own = ("question_id", "query_id", "kind", "weight", "active", "subtopic_id", "answer_key", "note")
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in own}
+    columns["text"] = [row.text.strip() if row.text else None for row in rows]
+    columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) for row in rows]
+    columns["position"] = list(range(len(rows)))
+    columns["place"] = [row.position for row in rows]
+    stage(cursor, "incoming_bank", columns, types)
 
 
 def _add_texts(cursor: Cursor) -> None:

@@ -19,7 +19,8 @@ from core.errors import FileError, InputError, Problem, Report
 from core.exchange.answers_import import write_answers, write_factors
 from core.exchange.exam_import import write_exam_items
 from core.exchange.generated_import import write_answer_verdicts, write_generated
-from core.exchange.graded_import import GradedFiles, GradedImport
+from core.exchange.graded_batches import GradedFiles
+from core.exchange.graded_import import GradedImport
 from core.exchange.rehearsal import LARGE, rehearsal
 from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 from core.formats import (

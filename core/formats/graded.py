@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, BinaryIO
 
 import orjson
@@ -65,6 +66,7 @@ class _Line:
     rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     exam: dict[str, GradeColumns] = field(default_factory=dict)
     direct: dict[str, GradeColumns] = field(default_factory=dict)
 
@@ -215,18 +217,20 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
 
 def _ranking(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
-    if name not in state.rankings:
+    ranking = state.rankings.get(name)
+    if ranking is None:
         if not isinstance(name, str):
             raise Refused("the method of a ranking is not a text")
-        state.rankings[good_id(name, "run")] = {}
+        ranking = state.rankings[good_id(name, "run")] = {}
     if type(rank) is not int or abs(rank) > LARGEST or not math.isfinite(score):
         raise Refused("a ranking has a rank that is no integer or a score that is no number")
-    place = (_topic(entry.get("queryId"), state), passage_id)
-    before = state.rankings[name].get(place)
+    named = entry.get("queryId")
+    place = (state.query_id if named == state.query_id else _topic(named, state), passage_id)
+    before = ranking.get(place)
     if before is not None:
         state.remark("a passage stands twice in one ranking: its better rank is kept")
     if before is None or rank < before.rank:
-        state.rankings[name][place] = Ranked(*place, rank, score)
+        ranking[place] = Ranked(*place, rank, score)
 
 
 def _topic(named: object, state: _Line) -> str:
@@ -243,7 +247,7 @@ def _in_order(ranking: Iterable[Ranked]) -> list[Ranked]:
     by_topic: dict[str, list[Ranked]] = {}
     for ranked in ranking:
         by_topic.setdefault(ranked.query_id, []).append(ranked)
-    return [ranked for part in by_topic.values() for ranked in sorted(part, key=lambda ranked: ranked.rank)]
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=attrgetter("rank"))]
 
 
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
@@ -295,17 +299,15 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
         return
     if not grader.allowed.issuperset(ratings) or not RATING_TYPES.issuperset(map(type, ratings)):
         _refuse_rating(ids, ratings, grader)
-    answers = [answered.get(question_id) for question_id in ids]
+    answers = [answered.get(question_id) for question_id in ids] if answered else [None] * len(ids)
     if not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("an answer is not a text")
-    questions = state.questions
-    for question_id in ids:
-        if question_id not in questions:
-            if not isinstance(question_id, str):
-                raise Refused("a question id is not a text")
-            good_id(question_id, "question")
-            kind: Kind = "nugget" if entry.get("prompt_type") == "nugget" else "question"
-            questions[question_id] = Question(question_id, state.query_id, None, kind)
+    if ids == state.asked:
+        # Most passages are asked what the one before was: ids that were seen before are found faster than equal ones.
+        ids = state.asked
+    else:
+        _name_questions(ids, entry, state)
+        state.asked = ids
     columns = state.exam.get(grader.fingerprint)
     if columns is None:
         columns = state.exam[grader.fingerprint] = GradeColumns(grader.spec)
@@ -317,6 +319,16 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     columns.passage_ids += [passage_id] * len(ids)
     columns.ratings += ratings
     columns.answers += answers
+
+
+def _name_questions(ids: list[str], entry: dict[str, Any], state: _Line) -> None:
+    kind: Kind = "nugget" if entry.get("prompt_type") == "nugget" else "question"
+    for question_id in ids:
+        if question_id not in state.questions:
+            if not isinstance(question_id, str):
+                raise Refused("a question id is not a text")
+            good_id(question_id, "question")
+            state.questions[question_id] = Question(question_id, state.query_id, None, kind)
 
 
 def _rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:

@@ -13,7 +13,7 @@ import pytest
 from core import bank
 from core.catalogue import graders
 from core.errors import FileError, InputError
-from core.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
+from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
 from core.formats import KINDS_OF_FILE, Source
 from core.leaderboard import leaderboard
 from core.project import Project, boards
@@ -357,7 +357,7 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
 def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(graded_import, "GRADES_A_BATCH", 1)
+    monkeypatch.setattr(graded_batches, "ROWS_A_BATCH", 1)
     lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
         passage("p6", "text six", {"g2/a": 5}), query_id="g2"
     )

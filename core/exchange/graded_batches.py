@@ -1,0 +1,228 @@
+"""Graded files as they were read: in columns, in batches, in a file of their own until they are written."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.errors import InputError
+from core.limits import exceeded, limit
+from core.project import ranked_table
+from core.text import clean_text
+from core.types import (
+    GradeColumns,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Query,
+    Question,
+    Subtopic,
+)
+
+ROWS_A_BATCH = 1_000_000
+"""Grades, passages and lines of rankings: a batch ends after the line with which it has as many."""
+CHARACTERS_A_BATCH = 1 << 26
+"""Characters of passages and answers, likewise."""
+
+DETAILS = {
+    "answer": pa.string(),
+    "defaulted": pa.bool_(),
+    "confidence": pa.float32(),
+    "raw": pa.string(),
+    "reason": pa.string(),
+    "note": pa.string(),
+}
+"""What may be known of a grade beside its rating; a column of which nothing is known is left out of a batch."""
+
+
+@dataclass
+class Batch:
+    """Lines of a graded file as they are written: lists of records, and their grades as a table.
+
+    Args:
+        passages: how many the lines have, those without a text and those that come again counted, too.
+        ids, texts: the passages with a text.
+        asked: pairs (number of the grader, question id) that grades are about.
+        graded: ids of the passages that grades are about.
+        grades: `asked` and `passage`, places in these two lists; `rating`; and of `DETAILS` what anything is known of.
+    """
+
+    queries: list[Query] = field(default_factory=list)
+    facets: list[str] = field(default_factory=list)
+    passages: int = 0
+    ids: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    textless: list[str] = field(default_factory=list)
+    listed: list[tuple[str, str]] = field(default_factory=list)
+    runs: dict[str, None] = field(default_factory=dict)
+    ranked: pa.Table = field(default_factory=lambda: ranked_table({}))
+    judgments: list[Judgment] = field(default_factory=list)
+    questions: dict[str, None] = field(default_factory=dict)
+    asked: dict[tuple[int, str], int] = field(default_factory=dict)
+    graded: dict[str, int] = field(default_factory=dict)
+    grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
+
+
+class GradedFiles:
+    """Graded files as they were read, in batches in a file of their own, so that memory is bounded by the batch.
+
+    Args:
+        folder: for that file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.graders: list[GraderSpec] = []
+        self.questions: dict[str, Question] = {}
+        self._numbers: dict[str, int] = {}
+        self._file = folder / "graded.batches"
+        self._out = self._file.open("wb")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._batch = Batch()
+        self._ranked: list[pa.Table] = []
+        self._grades: list[pa.Table] = []
+        self._rows = self._characters = 0
+
+    def take(self, lines: Iterable[GradedQuery]) -> None:
+        """Take the lines of a file.
+
+        Raises:
+            InputError: a question belongs to several queries, or there are more of them than are believed.
+        """
+        most = limit("IDS")
+        for line in lines:
+            for question in line.questions:
+                self._take_question(question)
+            if len(self.questions) > most:
+                raise InputError(f"The graded file {exceeded('names more questions than', 'IDS', most)}.")
+            self._take_line(line)
+            if self._rows >= ROWS_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
+                self._keep()
+            # The next line may be as long as this one.
+            del line
+
+    def close(self) -> None:
+        """Keep what is left; nothing more is taken."""
+        if self._batch.queries:
+            self._keep()
+        self._out.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """What was taken, batch by batch."""
+        with self._file.open("rb") as kept:
+            while True:
+                try:
+                    # Nobody but this process wrote the file, in a folder that only its user can enter.
+                    yield pickle.load(kept)
+                except EOFError:
+                    return
+
+    def _take_question(self, question: Question) -> None:
+        known = self.questions.setdefault(question.question_id, question)
+        if known.query_id != question.query_id:
+            raise InputError(
+                f"The graded file asks question {question.question_id} of the queries {known.query_id}"
+                f" and {question.query_id}.",
+                "A question belongs to one query: give it an id of its own in each.",
+            )
+        if known.text is None:
+            self.questions[question.question_id] = question
+
+    def _take_line(self, line: GradedQuery) -> None:
+        batch = self._batch
+        facets = _facets(line)
+        batch.queries.append(_with_facets(line.query, facets))
+        batch.facets += facets
+        batch.passages += len(line.passages)
+        for passage in line.passages:
+            if passage.text:
+                batch.ids.append(passage.passage_id)
+                batch.texts.append(passage.text)
+                self._characters += len(passage.text)
+            else:
+                batch.textless.append(passage.passage_id)
+        batch.listed += _listed(line, bool(facets))
+        batch.judgments += line.judgments
+        batch.runs |= dict.fromkeys(line.rankings)
+        batch.questions |= dict.fromkeys(question.question_id for question in line.questions)
+        ranked = ranked_table(line.rankings)
+        self._ranked.append(ranked)
+        self._rows += len(line.passages) + len(ranked)
+        for columns in line.grades:
+            self._take_grades(columns)
+
+    def _take_grades(self, columns: GradeColumns) -> None:
+        number, known = self._number(columns.grader), self._batch.asked
+        # A file names the same few questions and passages again and again: they are looked up once here, as numbers.
+        asked = {one: known.setdefault((number, one), len(known)) for one in dict.fromkeys(columns.question_ids)}
+        graded = self._batch.graded
+        passages = {one: graded.setdefault(one, len(graded)) for one in dict.fromkeys(columns.passage_ids)}
+        size = len(columns.ratings)
+        table: dict[str, Any] = {
+            "asked": np.fromiter(map(asked.__getitem__, columns.question_ids), np.int32, size),
+            "passage": np.fromiter(map(passages.__getitem__, columns.passage_ids), np.int32, size),
+            "rating": columns.ratings,
+        }
+        if any(answer is not None for answer in columns.answers):
+            # An answer is marked in its passage, which is kept clean too.
+            table["answer"] = [answer and clean_text(answer) for answer in columns.answers]
+            self._characters += sum(map(len, filter(None, columns.answers)))
+        if columns.details:
+            rows = [columns.details.get(row, GradeDetail()) for row in range(size)]
+            for name in DETAILS.keys() - {"answer"}:
+                table[name] = [getattr(row, name) for row in rows]
+            self._characters += sum(len(row.raw or "") for row in columns.details.values())
+        self._grades.append(_table(table))
+        self._rows += size
+
+    def _number(self, spec: GraderSpec) -> int:
+        number = self._numbers.setdefault(spec.fingerprint, len(self.graders))
+        if number == len(self.graders):
+            self.graders.append(spec)
+        return number
+
+    def _keep(self) -> None:
+        self._batch.ranked = pa.concat_tables(self._ranked)
+        if self._grades:
+            # What is not known of some is NULL there, but for `defaulted`, which is false.
+            self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()
+        pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
+        self._begin()
+
+
+def _table(columns: dict[str, Any]) -> pa.Table:
+    types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
+    return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
+
+
+def _facets(line: GradedQuery) -> list[str]:
+    """The topics `query/facet` that rankings and judgments of a line are of."""
+    named = {ranked.query_id: None for ranking in line.rankings.values() for ranked in ranking}
+    named |= {judgment.query_id: None for judgment in line.judgments}
+    return [topic for topic in named if topic != line.query.query_id]
+
+
+def _with_facets(query: Query, facets: list[str]) -> Query:
+    """The query of a line with a subtopic for every facet; one that nothing is known of is called by its id."""
+    ids = [topic.removeprefix(f"{query.query_id}/") for topic in facets]
+    known = {subtopic.subtopic_id for subtopic in query.subtopics}
+    return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
+
+
+def _listed(line: GradedQuery, faceted: bool) -> list[tuple[str, str]]:
+    """Query and passage ids of what a line asks to be graded by itself: not what stands in it for a facet alone."""
+    query_id = line.query.query_id
+    of_facet: set[str] = set()
+    if faceted:
+        placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
+        placed += [(one.query_id, one.passage_id) for one in line.judgments]
+        of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
+    return [(query_id, p.passage_id) for p in line.passages if p.passage_id not in of_facet]
