@@ -26,6 +26,7 @@ from bench.cascade import cascade
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
+from bench.growth import growth
 from bench.intervals import intervals
 from bench.kill import killed
 from bench.large import make_large
@@ -242,6 +243,7 @@ BENCHES = {
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
     "kill": lambda: killed(say),
+    "growth": lambda: growth(say),
 }
 
 
