@@ -33,7 +33,7 @@ if __name__ == "__main__":
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     provide_access(visitor.access)
-    name, screen = screens.navigation()
+    name, screen, all_screens = screens.navigation()
     if not login.passed():
         st.stop()
     place = ui.frame(name)
@@ -49,7 +49,7 @@ if __name__ == "__main__":
             presence.accompany()
     finally:
         with place:
-            screens.menu(address.travelling(), ui.sees)
+            screens.menu(all_screens, address.travelling(), ui.visible())
     with ui.errors():
         ui.check(name)
         if login.begins_with_work() and name == "home":

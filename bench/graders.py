@@ -15,7 +15,8 @@ from core.types import Asked, Grade
 from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 QUESTIONS, PASSAGES = 10, 15
-LATENCY, IN_FLIGHT, CALLS = 0.2, 32, 2560
+ENDPOINTS = ((0.2, 8, 480), (0.2, 64, 2560), (1.0, 64, 1280), (1.0, 256, 5120), (2.0, 256, 5120))
+"""Latency in seconds, calls in flight, calls."""
 
 
 def texts(dice: random.Random) -> tuple[dict[int, Asked], dict[int, str]]:
@@ -91,43 +92,41 @@ def local(say: Any) -> None:
 
 
 def endpoint(say: Any) -> None:
-    """Requests a second against an endpoint of 200 ms, 32 in flight, beside the ideal and a bare client."""
+    """Calls a second against endpoints of a fixed latency, so many in flight, beside the ideal: in flight / latency."""
+    for latency, in_flight, calls in ENDPOINTS:
+        took, spent, made = _against_endpoint(latency, in_flight, calls)
+        ideal = in_flight / latency
+        say(
+            f"endpoint of {latency * 1000:,.0f} ms, {in_flight} in flight, {made:,} calls",
+            f"{made / took:,.0f} calls/s",
+            f"ideal {ideal:,.0f} calls/s",
+            f"{made / took / ideal:.2f} of the ideal",
+            f"{spent / made * 1000:.2f} ms of processor a call, which bears {made / spent:,.0f} calls/s on a core",
+        )
+
+
+def _against_endpoint(latency: float, in_flight: int, calls: int) -> tuple[float, float, int]:
+    """Seconds, seconds of processor of this process alone, and calls made, from the first pair to the last."""
     with tempfile.TemporaryDirectory() as root:
         port_file = Path(root) / "port"
-        server = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "tests.made.endpoint_server",
-                "--port-file",
-                str(port_file),
-                "--latency",
-                str(LATENCY),
-            ],
-            cwd=Path(__file__).resolve().parents[1],
-        )
+        command = [sys.executable, "-m", "tests.made.endpoint_server", "--port-file", str(port_file)]
+        server = subprocess.Popen([*command, "--latency", str(latency)], cwd=Path(__file__).resolve().parents[1])
         try:
             while not port_file.exists():
                 time.sleep(0.05)
             url = f"http://127.0.0.1:{port_file.read_text()}/v1"
             grader = make_grader("self-rating", {"back_end": "openai", "model": "m", "base_url": url})
             questions = {q: Asked(f"Question {q}?") for q in range(10)}
-            passages = {100 + p: f"Passage number {p}." for p in range(CALLS // 10)}
+            passages = {100 + p: f"Passage number {p}." for p in range(calls // 10)}
             graded(grader, {0: questions[0]}, {100: "A first passage."})
-            start = time.perf_counter()
-            found = graded(grader, questions, passages, Control(concurrency=IN_FLIGHT))
-            took = time.perf_counter() - start
+            start, spent = time.perf_counter(), time.process_time()
+            found = graded(grader, questions, passages, Control(concurrency=in_flight))
+            took, spent = time.perf_counter() - start, time.process_time() - spent
         finally:
             server.terminate()
             server.wait()
-    ideal = IN_FLIGHT / LATENCY
     assert all(grade.status == "graded" for grade in found.values())
-    say(
-        f"endpoint of {LATENCY * 1000:.0f} ms, {IN_FLIGHT} in flight, {len(found):,} calls",
-        f"{len(found) / took:.0f} calls/s",
-        f"ideal {ideal:.0f} calls/s",
-        f"{len(found) / took / ideal:.2f} of the ideal",
-    )
+    return took, spent, len(found)
 
 
 def injections(say: Any) -> None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -86,7 +84,11 @@ def begin(folder: Path) -> None:
     import_files(project, "queries", [Source("q.jsonl", data=queries.encode())], "drill")
     import_files(project, "passages", [Source("p.tsv", data=passages.encode())], "drill")
     import_files(project, "runs", [Source("one.run", data="\n".join(rows).encode() + b"\n")], "drill")
-    bank.save(project, [Question(f"q{q}/0", f"q{q}", f"What of {q}?") for q in range(QUERIES)], "begin", "drill")
+    # One question of each query stays as it is, so that there is always a label to be published.
+    asked = [
+        Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?") for q in range(QUERIES) for name in ("0", "kept")
+    ]
+    bank.save(project, asked, "begin", "drill")
     run_job(project, Quick("first grader"), Request(), "drill")
     project.close()
 
@@ -94,12 +96,16 @@ def begin(folder: Path) -> None:
 def work(folder: str, seed: int, acks: Connection) -> None:
     """Do one act after the other, each acknowledged once it is committed, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
-    project = open_project(place / "drill.duckdb")
-    close_interrupted(project)
-    for number in count():
-        kind = dice.choice(tuple(ACTS))
-        acks.send(("begun", kind))
-        acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
+    try:
+        project = open_project(place / "drill.duckdb")
+        close_interrupted(project)
+        for number in count():
+            kind = dice.choice(tuple(ACTS))
+            acks.send(("begun", kind))
+            acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
+    except Exception as error:
+        acks.send(("failed", [f"{type(error).__name__}: {error}"]))
+        raise
 
 
 Say = Callable[..., None]
@@ -248,6 +254,8 @@ def drill(times: int, seed: int, say: Callable[[str], None] = print) -> list[str
             known = []
             begin(Path(place.name))
         told, under_way = _killed(context, place.name, seed * 100_000 + number, dice)
+        failed = [f"an act failed before anybody killed it: {what[0]}" for kind, what in told if kind == "failed"]
+        told = [one for one in told if one[0] != "failed"]
         kinds[under_way] += 1
         acknowledged.update(kind for kind, _ in told)
         receiving, sending = context.Pipe(duplex=False)
@@ -259,6 +267,7 @@ def drill(times: int, seed: int, say: Callable[[str], None] = print) -> list[str
         except EOFError:
             wrong = ["the process that looked died"]
         process.join()
+        wrong += failed
         lost += [f"round {number}, killed during {under_way}: {one}" for one in wrong]
         known += [one for one in told if one[0] not in ONCE]
         if (number + 1) % 25 == 0 or wrong:
@@ -282,7 +291,8 @@ def _killed(context: Any, folder: str, seed: int, dice: random.Random) -> tuple[
         # Mostly it is at work by then; otherwise it is killed while it opens the project.
         receiving.poll(30)
     time.sleep(dice.random() * LONGEST)
-    os.kill(process.pid, signal.SIGKILL)
+    # One that failed by itself is there no more.
+    process.kill()
     process.join()
     told: list[Ack] = []
     under_way = "opening"

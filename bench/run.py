@@ -24,6 +24,7 @@ from bench.answers import answers
 from bench.audit import audit
 from bench.cascade import cascade
 from bench.clicks import clicks
+from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.growth import growth
@@ -36,6 +37,7 @@ from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
 from bench.shards import shards
+from bench.team import short as team
 from bench.vectors import vectors
 from bench.watching import watching
 from core.bank import questions
@@ -229,6 +231,7 @@ BENCHES = {
     "runs": lambda: runs(say),
     "readers": lambda: readers(say),
     "injections": lambda: injections(say),
+    "encoder": lambda: encoder(say, SHARED),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
@@ -244,6 +247,7 @@ BENCHES = {
     "clicks": lambda: clicks(say),
     "kill": lambda: killed(say),
     "growth": lambda: growth(say),
+    "team": lambda: team(say),
 }
 
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.labels import basis
 from core.labels import progress as progress_of
-from core.project import Project, guidelines, mark_done
+from core.project import (
+    Double,
+    Project,
+    claim_double,
+    decline_double,
+    doubles,
+    guidelines,
+    mark_done,
+    pooled_queries,
+)
 from core.review import Work, my_work
 from core.text import how_many
 from pages.parts.shared import login, policy_widgets, presses, ui
@@ -19,6 +31,47 @@ STYLE = """
 """
 
 
+def day_of(one: Work) -> str:
+    """Until when it is to be done, as Markdown; nothing where no day was said or it is done."""
+    if one.due is None or one.done:
+        return ""
+    said = f"{one.due:%d %B %Y}"
+    return f":red-badge[Late since {said}] " if one.late(date.today()) else f":gray-badge[Due {said}] "
+
+
+def offers(project: Project, name: str, texts: dict[str, str]) -> None:
+    """What one was asked to judge beside others, or may claim, with a way to say yes or no."""
+    found = [
+        one
+        for one in doubles(project)
+        if name != one.adjudicator
+        if one.people.get(name) == "asked" or (one.free and one.people.get(name) not in ("claimed", "declined"))
+    ]
+    if not (name and found and project.allows("claim work")):
+        return
+    with st.expander(f"To be judged by several people: {len(found)}", icon=":material/group_add:", expanded=True):
+        st.caption("Nobody sees what the others give until it is adjudicated.")
+        for one in found:
+            offer(project, one, name, texts.get(one.query_id, one.query_id))
+
+
+def offer(project: Project, one: Double, name: str, text: str) -> None:
+    """One of them."""
+    with st.container(key=f"work-offer-{one.query_id}", horizontal=True, vertical_alignment="center"):
+        about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
+        asked = one.people.get(name) == "asked"
+        said = "You are asked to." if asked else f"{one.free} of {one.wanted} places are free."
+        st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
+        for label, act in (("Claim", claim_double), ("Decline", decline_double)):
+            if presses.button(label, key=f"{label} {one.query_id}", type="tertiary"):
+                try:
+                    act(project, one.query_id, name)
+                except WorkbenchError as error:
+                    ui.show_error(error)
+                else:
+                    st.rerun()
+
+
 def row(project: Project, one: Work, name: str) -> None:
     """One query: its text, how far it is, the next step, and whether it is done."""
     said, screen = one.next
@@ -27,8 +80,9 @@ def row(project: Project, one: Work, name: str) -> None:
             how_many(one.questions, "questions"),
             f"{one.judged:,} of {one.pooled:,} passages judged by you",
             *([f"{one.ungraded:,} pairs ungraded"] if one.ungraded else []),
+            *(["others judge it too, unseen"] if one.blind else []),
         ]
-        st.markdown(f"**{ui.plain(ui.shortened(one.text, ui.LISTED))}**  \n{ui.plain(' · '.join(counts))}")
+        st.markdown(f"{day_of(one)}**{ui.plain(ui.shortened(one.text, ui.LISTED))}**  \n{ui.plain(' · '.join(counts))}")
         if one.done:
             st.caption(":material/check: Done", width="content")
         else:
@@ -47,15 +101,19 @@ if text := guidelines(project).project:
         st.text(text)
 view = policy_widgets.seen()
 graded = progress_of(project, basis(project, view.policy)) if view else None
-listed = my_work(project, name, member.queries if member else None, graded)
+listed = my_work(project, name, member.theirs if member else None, graded)
+offers(project, name, pooled_queries(project))
 if not listed:
     assigned = member is not None and member.queries is not None
     ui.empty(
         "No query is assigned to you." if assigned else "There is nothing to assess yet.",
         "An organizer assigns queries on the screen People, and imports passages on Home.",
     )
-done = sum(one.done for one in listed)
-st.progress(done / len(listed), f"{done} of {how_many(len(listed), 'queries')} done")
+done, late = sum(one.done for one in listed), sum(one.late(date.today()) for one in listed)
+st.progress(
+    done / len(listed),
+    f"{done} of {how_many(len(listed), 'queries')} done" + (f", {late} late" if late else ""),
+)
 page = int(st.session_state.get("work page", 1))
 for one in listed[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
     row(project, one, name)

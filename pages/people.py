@@ -1,4 +1,4 @@
-"""People: who has which role in the project, and in which queries assessors work."""
+"""People: who has which role, in which queries assessors work and until when, and how well people agree."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from core.project import (
     undo_member,
 )
 from core.review import shares
+from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
 
 # What is said of a person stands in one line where there is room, and below one another where there is not.
@@ -79,8 +80,11 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         )  # fmt: skip
         if one.role == "assessor":
             key = f"queries {stamp}"
+            theirs = len(one.queries or ())
             st.multiselect(
-                "Queries", list(texts), [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
+                # The box has room for one or two of them.
+                f"Queries ({theirs} of {len(texts)})" if theirs else "Queries", list(texts),
+                [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
                 format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,
                 kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
             )  # fmt: skip
@@ -117,14 +121,9 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
+assigning.latest()
 if found := shares(project):
     st.header("How far assessors are", anchor=False)
-    st.dataframe(
-        {
-            "Name": [one.member.name for one in found],
-            "Queries done": [one.done for one in found],
-            "Queries": [one.queries for one in found],
-            "Passages judged": [one.judged for one in found],
-        },
-        hide_index=True,
-    )
+    assigning.due_days(project, texts, found)
+assigning.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
+assigning.agreement_between(project)

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import gc
 import itertools
+import logging
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -69,9 +70,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """All that was loaded for the tests stays to the end: nobody need look through it for garbage again."""
+    """All that was loaded for the tests stays to the end: nobody need look through it for garbage again.
+
+    Nor is what records the log to be hung on each of Streamlit's seventy loggers six times a test: they hand it up.
+    """
     gc.collect()
     gc.freeze()
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "streamlit":
+            logging.getLogger(name).propagate = True
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

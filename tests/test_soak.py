@@ -16,8 +16,8 @@ from tests.made.projects import examples, grade
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak, run
 
-ROUNDS = examples(5)
-"""Acts of each person: half a minute."""
+ROUNDS = examples(3)
+"""Acts of each person: some twenty seconds."""
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ COMMANDS = {
     "members": ("people",),
     "tokens": ("token",),
     "teamwork": ("work", "guidelines"),
+    "doubles": ("double", "adjudicate"),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),

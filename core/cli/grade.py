@@ -138,6 +138,13 @@ def plan(
     show_default=True,
     help="Calls in flight at most.",
 )
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=Request.patience / 60,
+    show_default=True,
+    help="Minutes for which an endpoint that is gone is waited for.",
+)
 @click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
 @click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
 @click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
@@ -155,6 +162,7 @@ def grade(
     max_cost: float | None,
     max_calls: int | None,
     concurrency: int,
+    patience: float,
     batch: bool,
     batch_size: int | None,
     no_wait: bool,
@@ -172,7 +180,10 @@ def grade(
         raise InputError("--address and --workers are for a cluster.", "Say --engine ray too.")
     if engine and batch:
         raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
-    request = Request(scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size)
+    request = Request(
+        scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
+        patience=60 * patience,
+    )  # fmt: skip
     if batch and not dry_run:
         grade_in_batches(project_path, chosen, request, no_wait, as_json)
         return

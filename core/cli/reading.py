@@ -17,6 +17,8 @@ def _without_examples(given: Mapping[str, Any]) -> bool:
 
 READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "activity": _always,
+    "adjudicate history": _always,
+    "adjudicate list": _always,
     "agreement": _always,
     "answers list": _always,
     "audit board": _always,
@@ -38,6 +40,8 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "changes": _always,
     "check": _always,
     "correlate": _always,
+    "double agreement": _always,
+    "double list": _always,
     "disagreements list": _always,
     "disagreements record": _always,
     "curve": _always,

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from core.bank import counts, judged_queries, speaking_passages
+from core.bank import asked_models, counts, judged_queries, speaking_passages
 from core.cli.options import json_option, opened, print_json, print_table, project_option
+from core.project import Project
+
+if TYPE_CHECKING:
+    from core.grading import Bill
+
+
+def _bills(project: Project) -> list[Bill]:
+    # With it comes what grades, which a project that asked nobody need not load.
+    from core.grading import bills
+
+    return bills(project)
 
 
 @click.command()
 @project_option
 @json_option
 def status(project_path: Path | None, as_json: bool) -> None:
-    """Say what the project holds."""
+    """Say what the project holds, and what jobs that asked an endpoint were billed against what was told before."""
     with opened(project_path) as project:
         speaking = {"passages that speak to the grader": len(speaking_passages(project))}
         found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
+        paid = _bills(project) if asked_models(project) else []
     if as_json:
-        print_json(found)
-    else:
-        print_table(("what", "count"), list(found.items()))
+        print_json({**found, "bills": [asdict(bill) for bill in paid]})
+        return
+    print_table(("what", "count"), list(found.items()))
+    if paid:
+        click.echo()
+        print_table(
+            ("job", "grader", "state", "calls", "told", "tokens", "told", "off by", "cost", "told"),
+            [
+                (
+                    str(bill.job),
+                    bill.grader,
+                    bill.state,
+                    bill.billed["calls"],
+                    bill.told["calls"],
+                    bill.billed["input_tokens"] + bill.billed["output_tokens"],
+                    bill.told["input_tokens"] + bill.told["output_tokens"],
+                    "" if bill.tokens_off is None else f"{bill.tokens_off:+.1%}",
+                    bill.billed["cost"],
+                    bill.told["cost"],
+                )
+                for bill in paid
+            ],
+        )

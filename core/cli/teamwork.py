@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date, datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +14,7 @@ from core.catalogue import graders
 from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.labels import Policy, basis, progress
 from core.project import guidelines as guidelines_of
-from core.project import mark_done, set_guidelines
+from core.project import mark_done, set_due, set_guidelines
 from core.review import my_work
 from core.text import how_many
 
@@ -32,17 +33,38 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
     with opened(project_path) as project:
         member = next((one for one in project.members().values() if one.name == author), None)
         found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
-        listed = my_work(project, author, member.queries if member else None, found)
+        listed = my_work(project, author, member.theirs if member else None, found)
+    today = date.today()
     if as_json:
-        print_json({"work": [{**asdict(one), "next": one.next[0]} for one in listed]})
+        print_json({"work": [
+            {**asdict(one), "next": one.next[0], "due": one.due and one.due.isoformat(), "late": one.late(today)}
+            for one in listed
+        ]})  # fmt: skip
         return
     print_table(
-        ("query", "questions", "judged", "pooled", "done", "next"),
+        ("query", "questions", "judged", "pooled", "due", "done", "next"),
         [
-            (one.query_id, one.questions, one.judged, one.pooled, "yes" if one.done else "", one.next[0])
+            (one.query_id, one.questions, one.judged, one.pooled,
+             "" if one.due is None else f"{one.due}{' (late)' if one.late(today) else ''}",
+             "yes" if one.done else "", one.next[0])
             for one in listed
         ],
-    )
+    )  # fmt: skip
+
+
+@work.command()
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
+@project_option
+@click.option("--by", "day", type=click.DateTime(["%Y-%m-%d"]), help="The last day; without it, none from now on.")
+@click.option("--person", help="For this person alone, by name; for everybody whose query it is where not given.")
+@author_option
+def due(
+    queries: Sequence[str], project_path: Path | None, day: datetime | None, person: str | None, author: str
+) -> None:
+    """Say until when queries are to be done."""
+    with opened(project_path) as project:
+        set_due(project, queries, None if day is None else day.date(), author, person)
+    tell(f"{how_many(len(queries), 'queries')} due {'no more' if day is None else f'by {day:%Y-%m-%d}'}.")
 
 
 @work.command()

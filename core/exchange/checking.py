@@ -259,7 +259,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
         ]
 
     try:
-        return project.read(look)
+        return project.read(look, whole=True)
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
         return [Finding(one.name, "", f"this could not be looked at ({reason.removesuffix('.')})", 1, "", RESTORE)]

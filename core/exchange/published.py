@@ -38,7 +38,7 @@ def past(project: Project, publication: int) -> Iterator[Past]:
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _views(f'"{catalog}".main', publication).items():
-            cursor.execute(f"CREATE TEMP VIEW {name} AS {sql}")
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
         yield Past(project, cursor)
 
 
@@ -120,7 +120,8 @@ def record(cursor: Cursor, publication: Recorded) -> None:
     cursor.execute(
         "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0) FROM grades),"
         " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
-        " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides WHERE withdrawn_at IS NULL)",
+        " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides WHERE withdrawn_at IS NULL"
+        "  AND override_key NOT IN (SELECT override_key FROM held_overrides))",
         [publication.key, publication.published_at, publication.author, publication.manifest, publication.pool_key],
     )
     cursor.execute(

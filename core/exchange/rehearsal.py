@@ -51,7 +51,7 @@ def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterat
     with duckdb.connect(str(folder / "rehearsal.duckdb"), config=CONFIG) as copy:
         # The copy goes as it is: to put its log into it at the end would be in vain.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
-        with project.cursor() as cursor:
+        with project.cursor(whole=True) as cursor:
             cursor.execute("BEGIN")
             _copy(cursor, copy, tables)
             cursor.execute("ROLLBACK")

@@ -21,7 +21,7 @@ from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_e
 from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
 from core.graders.base import Grader, Outcome, Pair
-from core.graders.control import BATCH_SHARE, NOTHING_USED, Control, Price, Tokens, Usage, used_by
+from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, BatchService, EndpointBatch, PassingError
@@ -116,6 +116,7 @@ __all__ = [
     "VISITOR",
     "WELL_KNOWN",
     "Access",
+    "Awaited",
     "BackEnd",
     "BatchService",
     "Call",

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple
 
 from core.graders.vectors import VectorStore
@@ -103,6 +104,26 @@ CAPPED_CALLS = 4
 may report: a call that is under way cannot be taken back, whatever it turns out to cost."""
 
 
+@dataclass(frozen=True)
+class Awaited:
+    """An endpoint that does not answer, for which a job waits.
+
+    Args:
+        reason: what went wrong last, in a few words.
+        next_try: when it is asked again.
+        until: when it is given up; None where it said itself when to ask again, and is not given up yet.
+    """
+
+    reason: str
+    next_try: datetime
+    until: datetime | None = None
+
+    def __str__(self) -> str:
+        """As a clause that follows the name of a job."""
+        gives_up = "" if self.until is None else f", given up at {self.until:%H:%M}"
+        return f"waits for the endpoint, next try at {self.next_try:%H:%M}{gives_up} ({self.reason})"
+
+
 class Control:
     """Shared by the job's thread, the model's threads and the screen; every method may be called from any.
 
@@ -114,6 +135,7 @@ class Control:
         report: is told one line for every call that failed. It never holds a key.
         attempts: how often a call that fails is made at most; as often as the back end makes it for None.
         vectors: where an encoder keeps what it made of texts; nowhere for None.
+        patience: seconds for which an endpoint that is gone is waited for before it is given up.
     """
 
     def __init__(
@@ -125,8 +147,11 @@ class Control:
         report: Callable[[str], None] = lambda line: None,
         attempts: int | None = None,
         vectors: VectorStore | None = None,
+        patience: float = 0.0,
     ) -> None:
         self.report = report
+        self.patience = patience
+        self._awaited: Awaited | None = None
         self.attempts = attempts
         self.vectors = vectors
         self._price = price or Price()
@@ -298,6 +323,15 @@ class Control:
     def wait_while_paused(self, seconds: float | None = None) -> bool:
         """Wait until the job may go on; whether it may."""
         return self._going.wait(seconds)
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """The endpoint that is waited for now; None where it answers, as far as is known."""
+        return self._awaited
+
+    def await_endpoint(self, awaited: Awaited | None) -> None:
+        """Say that the endpoint is waited for, or is so no longer."""
+        self._awaited = awaited
 
     @property
     def concurrency(self) -> int:

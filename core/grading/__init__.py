@@ -8,7 +8,7 @@ from core.grading.batch_records import CallBatch, call_batches
 from core.grading.batch_rounds import cancel, step
 from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
 from core.grading.batching import PATIENCE, begin_batches, outcome, pauses, run_batches
-from core.grading.billing import billed, told_of
+from core.grading.billing import Bill, billed, bills, told_of
 from core.grading.budgets import budget, trial_control
 from core.grading.carrying import Carrier, carry
 from core.grading.drafting import (
@@ -54,6 +54,7 @@ __all__ = [
     "PATIENCE",
     "BackgroundJob",
     "BatchJob",
+    "Bill",
     "CallBatch",
     "Carrier",
     "Doubtful",
@@ -81,6 +82,7 @@ __all__ = [
     "begin",
     "begin_batches",
     "billed",
+    "bills",
     "blank",
     "budget",
     "call_batches",

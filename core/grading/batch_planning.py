@@ -95,6 +95,7 @@ def begin(
         alone = control.usage
         taking.write(outcomes, alone)
         given |= {"alone": asdict(alone), "dialect": spoken(grader)}
+        speak(grader, given["dialect"])
         known = {outcome[:2] for outcome in outcomes}
         rest = [pair for pair in pairs if pair not in known]
         planning = divide(project, grader, rest, kept, left_of(caps, alone), most_calls)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from core.graders import Usage
+from core.grading.jobs import jobs
 from core.grading.price_tag import PriceTag
+from core.project import Project
 
 
 def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
@@ -43,6 +46,49 @@ def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
         "cost": usage.cost if told.get("cost") is not None else None,
     }
     return f"Billed: {_sum(now)}. Told before: {_sum(told)}."
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What one job was told to take, and what it took so far.
+
+    Args:
+        job, grader, state: of the job.
+        told: calls, tokens and cost by name, as `told_of` gives them; a cost of None where there was no price.
+        billed: the same of what was used, by the same names.
+        tokens_off: tokens billed (read and written) as a share of those told, less 1; None before anything was billed.
+    """
+
+    job: int
+    grader: str
+    state: str
+    told: Mapping[str, Any]
+    billed: Mapping[str, Any]
+    tokens_off: float | None
+
+
+def bills(project: Project) -> list[Bill]:
+    """What was billed against what was told, for each job that asked an endpoint, newest first.
+
+    A job that was stopped early, or waits for batches, is billed for less than it was told.
+    """
+    found = []
+    for job in jobs(project):
+        if not (told := job.asked.get("told")):
+            continue
+        billed: dict[str, Any] = {
+            "calls": job.calls or 0,
+            "input_tokens": job.input_tokens or 0,
+            "cached_tokens": job.cached_tokens or 0,
+            "output_tokens": job.output_tokens or 0,
+            "thinking_tokens": job.thinking_tokens or 0,
+            "cost": job.cost if told.get("cost") is not None else None,
+        }
+        before = told["input_tokens"] + told["output_tokens"]
+        taken = billed["input_tokens"] + billed["output_tokens"]
+        off = taken / before - 1 if before and taken else None
+        found.append(Bill(job.key, job.grader, job.state, told, billed, off))
+    return found
 
 
 def _sum(of: Mapping[str, Any]) -> str:

@@ -52,25 +52,22 @@ class Written(NamedTuple):
 
 def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int) -> None:
     """Write what a grader said. A pair that has a grade keeps it: a grade is a permanent fact."""
-    columns: dict[str, list[Any]] = {name: [] for name in _GRADE_COLUMNS}
-    for row, (question, passage, grade) in enumerate(outcomes):
-        values = (
-            row,
-            grader_key,
-            question,
-            passage,
-            grade.rating,
-            grade.status == "defaulted",
-            _share(grade.confidence),
-            clean_or_none(grade.answer),
-            clean_or_none(grade.raw),
-            job_key,
-            clean_or_none(grade.note),
-            _shares(grade.distribution),
-            clean_or_none(grade.reason),
-        )
-        for name, value in zip(_GRADE_COLUMNS, values, strict=True):
-            columns[name].append(value)
+    grades = [grade for _, _, grade in outcomes]
+    columns: dict[str, list[Any]] = {
+        "row": list(range(len(grades))),
+        "grader_key": [grader_key] * len(grades),
+        "question_text_key": [question for question, _, _ in outcomes],
+        "passage_text_key": [passage for _, passage, _ in outcomes],
+        "rating": [grade.rating for grade in grades],
+        "defaulted": [grade.status == "defaulted" for grade in grades],
+        "confidence": [_share(grade.confidence) for grade in grades],
+        "answer": [clean_or_none(grade.answer) for grade in grades],
+        "raw": [clean_or_none(grade.raw) for grade in grades],
+        "job_key": [job_key] * len(grades),
+        "note": [clean_or_none(grade.note) for grade in grades],
+        "distribution": [_shares(grade.distribution) for grade in grades],
+        "reason": [clean_or_none(grade.reason) for grade in grades],
+    }
     write_grades(cursor, table_of(columns, _GRADE_COLUMNS))
 
 
@@ -83,8 +80,10 @@ def _share(number: float | None) -> float | None:
 
 def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
     """A distribution as it is stored: None where any of it is no share."""
-    shares = [_share(number) for number in numbers or ()]
-    return None if numbers is None or None in shares else [share for share in shares if share is not None]
+    if numbers is None:
+        return None
+    shares = [_share(number) for number in numbers]
+    return None if None in shares else [share for share in shares if share is not None]
 
 
 def write_grades(cursor: Cursor, found: pa.Table) -> Written:

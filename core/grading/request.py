@@ -8,6 +8,9 @@ from typing import Any
 from core.grading.scope import EVERYTHING, Scope
 from core.types import Question
 
+PATIENCE = 3600.0
+"""Seconds for which a job waits for an endpoint that is gone, where nobody says otherwise."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -23,6 +26,7 @@ class Request:
             so what is graded before saving is known after it. None for the bank's.
         batch: whether the calls go in batches, which an endpoint answers within a day at a lower price.
         batch_size: calls of a batch at most; as many as the protocol allows for None.
+        patience: seconds for which an endpoint that is gone is waited for before the job ends.
     """
 
     scope: Scope = EVERYTHING
@@ -33,6 +37,7 @@ class Request:
     trial: tuple[Question, ...] | None = None
     batch: bool = False
     batch_size: int | None = None
+    patience: float = PATIENCE
 
 
 def asked_of(request: Request) -> dict[str, Any]:

@@ -105,6 +105,7 @@ def make_control(
         request.concurrency,
         report,
         vectors=ProjectVectors(project),
+        patience=request.patience,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from core.bank import latest_version
 from core.errors import InputError
-from core.project import Cursor, Project, as_name, log
+from core.project import Cursor, Project, as_name, check_undecided, log
 from core.text import clean_text
 from core.types import RATINGS
 
@@ -22,6 +22,7 @@ class Override:
         wording_now: of the question in the bank version that is looked at, mostly the newest.
         stale: whether the two differ. Under the newest version the override then waits to be confirmed or
             withdrawn; under any it counts for its own wording only.
+        held: whether it was given in a double assignment that is open, and so does not count: what is decided does.
     """
 
     key: int
@@ -35,6 +36,7 @@ class Override:
     wording: str
     wording_now: str
     stale: bool
+    held: bool = False
 
 
 def override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
@@ -95,6 +97,8 @@ def write_override(
             f"There is no question {question_id}, or no text of passage {passage_id}.",
             "Check the two ids: exam bank list has the questions, exam import passages brings texts.",
         )
+    question, passage = pair[0][:2]
+    check_undecided(cursor, author, _query_of(cursor, question), passage, question)
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
@@ -131,6 +135,19 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     """The same as `withdraw`, as part of a greater act in a transaction of its own."""
+    held = cursor.execute(
+        "SELECT o.author, query_key, passage_key, question_key"
+        " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
+        " WHERE override_key = ? AND withdrawn_at IS NULL",
+        [key],
+    ).fetchall()
+    if held:
+        if held[0][0] != as_name(author):
+            raise InputError(
+                f"Override {key} was given in a double assignment: only who gave it can withdraw it.",
+                "What differs is adjudicated: exam adjudicate list.",
+            )
+        check_undecided(cursor, *held[0])
     done = cursor.execute(
         "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
@@ -171,9 +188,10 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             " coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
             "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || ' (words not known)'),"
             # A question that came after the version is not reworded in it.
-            " coalesce(o.question_text_key <> r.text_key, false) FROM overrides o JOIN questions USING (question_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " LEFT JOIN bank_at($version) r USING (question_key)"
+            " coalesce(o.question_text_key <> r.text_key, false),"
+            " override_key IN (SELECT override_key FROM held_overrides)"
+            " FROM overrides o JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
             " JOIN question_texts was ON was.text_key = o.question_text_key"
             " LEFT JOIN question_texts now ON now.text_key = r.text_key"
             " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",
@@ -187,6 +205,11 @@ def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[s
     wanted = set(question_ids)
     rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
     return {query_id for question_id, query_id in rows if question_id in wanted}
+
+
+def _query_of(cursor: Cursor, question_key: int) -> int:
+    rows = cursor.execute("SELECT query_key FROM questions WHERE question_key = ?", [question_key]).fetchall()
+    return int(rows[0][0])
 
 
 def _queries_of(project: Project, keys: Collection[int]) -> set[str]:

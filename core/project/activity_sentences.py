@@ -88,6 +88,7 @@ _SCREENS = {
     "import qrels": "disagreements",
     "import ": "home",
     "set role": "people",
+    "set due": "people",
     "remove person": "people",
     "make token": "people",
     "withdraw token": "people",
@@ -300,6 +301,26 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "set guidelines": lambda d: "wrote the guidelines of " + (_query(d) if d.get("query") else "the project"),
     "finish query": lambda d: f"is done with {_query(d)}",
     "reopen query": lambda d: f"is not done with {_query(d)} after all",
+    "assign double": lambda d: (
+        f"let {how_many(d['wanted'], 'people') if isinstance(d.get('wanted'), int) else 'several people'} judge"
+        + (f" {how_many(d['passages'], 'passages')} of" if isinstance(d.get("passages"), int) else "")
+        + f" {_query(d)} blindly"
+        + (f": {', '.join(map(str, d['people']))}" if isinstance(d.get("people"), list) and d["people"] else "")
+    ),
+    "claim double": lambda d: f"takes part in judging {_query(d)} blindly",
+    "decline double": lambda d: (
+        f"takes no part in judging {_query(d)} blindly{_named(d, 'reason', ' ({})') if d.get('reason') else ''}"
+    ),
+    "release double": lambda d: f"released {d.get('person', 'somebody')} from judging {_query(d)} blindly",
+    "end double": lambda d: f"ended the double assignment of {_query(d)}",
+    "adjudicate": lambda d: f"decided {d.get('value', '?')} for {_contested(d)}{_named(d, 'reason', ': {}')}",
+    "undo adjudication": lambda d: f"took the decision back on {_contested(d)}",
+    "set due": lambda d: (
+        f"{'said that' if d.get('due') else 'took the day back until which'}"
+        f" {how_many(d['queries'], 'queries') if isinstance(d.get('queries'), int) else _query(d)}"
+        f" {'are' if isinstance(d.get('queries'), int) else 'is'} {'due' if d.get('due') else 'to be done'}"
+        f"{_named(d, 'due', ' by {}')}{_named(d, 'person', ' for {}')}"
+    ),
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
     "make token": lambda d: f"made the token '{d.get('name', '?')}' for a {d.get('role', 'somebody')}",
     "withdraw token": lambda d: f"withdrew the token '{d.get('name', '?')}'",
@@ -336,6 +357,10 @@ def _passage(detail: Detail) -> str:
 
 def _query(detail: Detail) -> str:
     return "the query " + _quoted(detail.get("query text") or detail.get("query"), "that is gone")
+
+
+def _contested(detail: Detail) -> str:
+    return (f"{_question(detail)} in " if detail.get("question") else "") + _passage(detail)
 
 
 def _quoted(text: Any, otherwise: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import InputError
+from core.project.doubles import check_undecided
 from core.project.judgments import put_judgment
 from core.project.project import Cursor, Project, as_name, log
 
@@ -14,6 +15,8 @@ SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly re
 """What the values mean: the four levels of the TREC Deep Learning tracks."""
 
 PREFIX = "assessor: "
+ADJUDICATED = "adjudicated"
+"""The source of the judgments that were decided on where several people judged the same."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
 
 
@@ -54,6 +57,7 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
+        check_undecided(cursor, author, query, passage, None)
         put_judgment(cursor, source, query, passage, value)
         log(cursor, author.strip(), JUDGE, query=query_id, passage=passage_id, value=value, note=note.strip())
 
@@ -67,6 +71,7 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
+        check_undecided(cursor, author, query, passage, None)
         if not put_judgment(cursor, source, query, passage, None):
             raise InputError(f"{author.strip()} has not judged this passage.", "Only one's own judgment can go.")
         log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.errors import InputError
@@ -68,7 +69,7 @@ def set_member(
         name = as_name(name if name is not None else before.name if before else identity.split("@")[0])
         new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
         _check(cursor, new)
-        if new != before:
+        if before is None or new != replace(before, further=()):
             _keep_one(known, identity, role)
             _state(cursor, identity, name, role, new.queries, author)
             told = {} if new.queries is None else {"queries": len(new.queries)}

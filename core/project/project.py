@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 import duckdb
 
 from core.errors import EngineError, InputError, NotAllowed, ProjectError
-from core.project import checkpoints, migrations
+from core.project import blinds, checkpoints, migrations
 from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.project.roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, check_author, stranger
@@ -50,7 +50,16 @@ MEMBERS = (
 )
 """Who has, or had, which role; a list is written as JSON, so that the answer is kept."""
 
+TAKING_PART = (
+    "SELECT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
+    " WHERE present AND ended_at IS NULL ORDER BY ALL"
+)
+"""Who judges which queries beside others, whatever queries they are limited to."""
+
 _log = logging.getLogger(__name__)
+
+_TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
+"""Grows where what is being worked out reads something that may be hidden from somebody."""
 
 REMEMBERED = 200
 """Derived results that are kept at most; the oldest goes when one more comes."""
@@ -78,11 +87,13 @@ class Project:
         self.not_closed = not_closed
         self._database = database
         self._remembering = threading.Lock()
-        self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
+        self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any, bool]] = {}
         self._state: tuple[int, tuple[int, int, int]] | None = None
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
         self._identity: str | None = None
         self._find: Callable[[], Member | None] | None = None
+        self._reader: str | None = None
+        self._main: list[str] = []
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Project:
         """The same open project for somebody who is logged in; their role is looked up anew at every act.
@@ -95,10 +106,19 @@ class Project:
         other._identity, other._find = identity, find
         return other
 
+    def seen_by(self, name: str) -> Project:
+        """The same open project as somebody sees it who has no login and said their name.
+
+        They may do everything; where they take part in a double assignment, what the others gave is hidden from them.
+        """
+        other = copy.copy(self)
+        other._reader = name or None
+        return other
+
     def unattended(self) -> Project:
         """The same open project for work that goes on after the act that began it, and was allowed."""
         other = copy.copy(self)
-        other._identity = None
+        other._identity = other._reader = None
         return other
 
     @property
@@ -111,10 +131,20 @@ class Project:
         """Who it acts for; None where that is whoever has the file."""
         return self._identity
 
+    @property
+    def reader(self) -> str | None:
+        """As whom somebody without a login looks at it, see `seen_by`; None where nobody said so."""
+        return self._reader
+
     def members(self) -> dict[str, Member]:
         """Everybody who has a role in the project, by identity, in the order of their names."""
+        further: dict[str, tuple[str, ...]] = {}
+        for name, query in self._known(TAKING_PART, None, self._read):
+            further[name] = (*further.get(name, ()), query)
         return {
-            identity: Member(identity, name, role, None if queries is None else tuple(json.loads(queries)))
+            identity: Member(
+                identity, name, role, None if queries is None else tuple(json.loads(queries)), further.get(name, ())
+            )
             for identity, name, role, queries in self._known(MEMBERS, None, self._read)
             if role is not None
         }
@@ -165,7 +195,7 @@ class Project:
         Raises:
             NotAllowed: as `require` says.
         """
-        if self._identity is None:
+        if self._identity is None and self._reader is None:
             yield
             return
         self.require(act, queries, author)
@@ -179,10 +209,40 @@ class Project:
         if self._identity is not None and DOING.get() is None:
             self.require("read the bank")
 
+    def _blinded(self) -> str | None:
+        """For whom something is hidden now: a name, or the empty one for all who take part in nothing; None for nobody.
+
+        What only organizers may do, as to take everything out, is done with everything.
+        """
+        act = DOING.get()
+        if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
+            return None
+        parts: dict[str, bool] = dict(self._known(blinds.READERS, None, self._read))
+        if not parts:
+            return None
+        member = self.member()
+        name = member.name if member is not None else self._reader or ""
+        if member is not None and member.role != "organizer":
+            return name if name in parts else ""
+        return name if parts.get(name) else None
+
+    def _sight(self, cursor: Cursor, blinded: str | None, sql: str | None = None) -> Cursor:
+        """A cursor on which somebody sees what they may; None as in `_blinded`."""
+        hidden = blinds.hidden_in(sql)
+        if hidden and (touched := _TOUCHED.get()) is not None:
+            touched.append(True)
+        if blinded is not None and hidden:
+            if not self._main:
+                catalog = cursor.execute("SELECT current_database()").fetchall()[0][0]
+                self._main.append('"' + catalog.replace('"', '""') + '".main')
+            for statement in blinds.views(self._main[0], blinded, hidden):
+                cursor.execute(statement)
+        return cursor
+
     @contextmanager
     def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
         """What surrounds a transaction of somebody who is logged in."""
-        if self._identity is None:
+        if self._identity is None and self._reader is None:
             yield
             return
         if act is None:
@@ -222,25 +282,35 @@ class Project:
         return self._database.reopenings
 
     @contextmanager
-    def cursor(self) -> Iterator[Cursor]:
-        """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better."""
+    def cursor(self, whole: bool = False) -> Iterator[Cursor]:
+        """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better.
+
+        Args:
+            whole: with what is hidden from whoever asks until it is adjudicated: for what shows nothing of it.
+        """
         self._check_reading()
         with self._cursor() as cursor:
-            yield cursor
+            yield cursor if whole else self._sight(cursor, self._blinded())
 
     @contextmanager
     def _cursor(self) -> Iterator[Cursor]:
         with self._database.cursor() as cursor:
             yield cursor
 
-    def read(self, work: Callable[[Cursor], T]) -> T:
+    def read(self, work: Callable[[Cursor], T], whole: bool = False) -> T:
         """What `work` reads; repeated where the engine gave up meanwhile.
+
+        Args:
+            whole: as `cursor` takes it.
 
         Raises:
             EngineError: it gave up at the same work again.
         """
         self._check_reading()
-        return self._read(work)
+        if whole:
+            return self._read(work)
+        blinded = self._blinded()
+        return self._read(lambda cursor: work(self._sight(cursor, blinded)))
 
     def _read(self, work: Callable[[Cursor], T]) -> T:
         try:
@@ -264,12 +334,24 @@ class Project:
         """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
         was written since that it could read: a screen asks much the same at every redraw."""
         self._check_reading()
-        return self._known(sql, parameters, self.read)
+        if not blinds.hidden_in(sql):
+            return self._known(sql, parameters, self._read)
+        if (touched := _TOUCHED.get()) is not None:
+            touched.append(True)
+        blinded = self._blinded()
+        return self._known(
+            sql, parameters, lambda work: self._read(lambda cursor: work(self._sight(cursor, blinded, sql))), blinded
+        )
 
     def _known(
-        self, sql: str, parameters: Parameters, read: Callable[[Callable[[Cursor], list[tuple[Any, ...]]]], Any]
+        self,
+        sql: str,
+        parameters: Parameters,
+        read: Callable[[Callable[[Cursor], list[tuple[Any, ...]]]], Any],
+        blinded: str | None = None,
     ) -> list[tuple[Any, ...]]:
         commit, key = self._database.last_commit_for(sql), _question(sql, parameters)
+        key = key if key is None or blinded is None else (key, blinded)
         known = self._answers.get(key)
         if known is not None and known[0] == commit:
             return list(known[1])
@@ -282,9 +364,11 @@ class Project:
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
+        self._check_reading()
         written, left = written_in(sql, parameters)
+        blinded = self._blinded()
         # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
-        return self.read(lambda cursor: cursor.execute(written, left).to_arrow_table())
+        return self._read(lambda cursor: self._sight(cursor, blinded, sql).execute(written, left).to_arrow_table())
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -315,7 +399,7 @@ class Project:
     def _transaction(self, only: str) -> Iterator[Cursor]:
         committing = False
         try:
-            with self.cursor() as cursor, self._database.writing:
+            with self.cursor(whole=True) as cursor, self._database.writing:
                 self._database.before_change(cursor)
                 cursor.execute("BEGIN")
                 try:
@@ -368,7 +452,8 @@ class Project:
         last_commit, known = self._database.last_commit_for(STATE), self._state
         if known is not None and known[0] == last_commit:
             return known[1]
-        row = self.rows(STATE)[0]
+        # All acts count, those as well that are hidden from whoever asks.
+        row = self._known(STATE, None, self._read)[0]
         state = (int(row[0]), int(row[1]), int(row[2]))
         self._state = last_commit, state
         return state
@@ -379,12 +464,25 @@ class Project:
         Args:
             key: names the result together with everything but the project's content that it depends on.
         """
-        state = self.state()
-        known = self._remembered.get(key)
-        if known is not None and known[0] == state:
-            return cast(T, known[1])
-        result = compute()
-        self._keep(self._remembered, key, (state, result), REMEMBERED)
+        state, blinded = self.state(), self._blinded()
+        touched = _TOUCHED.get()
+        # What rests on nothing that is hidden from anybody is the same for all.
+        for at in (key,) if blinded is None else (key, ("seen by", blinded, key)):
+            known = self._remembered.get(at)
+            if known is not None and known[0] == state and (at is not key or blinded is None or not known[2]):
+                if known[2] and touched is not None:
+                    touched.append(True)
+                return cast(T, known[1])
+        mine: list[bool] = []
+        token = _TOUCHED.set(mine)
+        try:
+            result = compute()
+        finally:
+            _TOUCHED.reset(token)
+        if mine and touched is not None:
+            touched.append(True)
+        at = ("seen by", blinded, key) if blinded is not None and mine else key
+        self._keep(self._remembered, at, (state, result, bool(mine)), REMEMBERED)
         return result
 
     def _keep(self, where: dict[Hashable, T], key: Hashable, what: T, most: int) -> None:
@@ -428,8 +526,6 @@ def as_act(
     def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
         def done(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
-            if project.identity is None:
-                return work(project, *more, **named)
             with project.doing(act):
                 return work(project, *more, **named)
 

@@ -31,6 +31,8 @@ ActName = Literal[
     "judge audits",
     "confirm cases",
     "mark work",
+    "claim work",
+    "adjudicate",
     "download",
     "import files",
     "grade",
@@ -43,6 +45,7 @@ ActName = Literal[
     "organize",
     "set guidelines",
     "manage people",
+    "assign work",
 ]
 
 
@@ -78,7 +81,7 @@ ACTS: Mapping[ActName, Rule] = {
         "assessor", "read questions, grades, judgments and what was done",
         ("question_bank", "prompts", "grading", "passages", "disagreements", "changes", "activity", "exam", "students",
          "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
-        ("work list", "guidelines show",
+        ("work list", "guidelines show", "double list", "double agreement",
          "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
          "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
          "graders list",
@@ -122,6 +125,13 @@ ACTS: Mapping[ActName, Rule] = {
         "assessor", "say that a query is done, or not after all", ("my_work",), ("work done", "work reopen"),
         by_query=True,
     ),
+    "claim work": Rule(
+        "assessor", "take part in a double assignment, or decline", ("my_work",), ("double claim", "double decline"),
+    ),
+    "adjudicate": Rule(
+        "assessor", "decide where people who judged the same differ, as organizer or where an organizer named them",
+        ("adjudication",), ("adjudicate*",),
+    ),
     "download": Rule(
         "assessor", "download qrels, bank, grades, runs and leaderboards", ("home", "export"), ("export",),
     ),
@@ -162,6 +172,10 @@ ACTS: Mapping[ActName, Rule] = {
         "organizer", "write the guidelines of the project and of queries", ("passages",), ("guidelines set",),
     ),
     "manage people": Rule("organizer", "say who may do what", ("people",), ("people*", "token*")),
+    "assign work": Rule(
+        "organizer", "assign queries doubly, end that, and say until when queries are to be done", ("people",),
+        ("double assign", "double end", "double release", "work due"),
+    ),
 }  # fmt: skip
 """Every act that a role is needed for. What is not among them writes as "organize" and reads as "read the bank"."""
 
@@ -174,12 +188,19 @@ class Member:
         identity: what the login is known by: an e-mail address, or the subject that the provider gives.
         name: under which their acts are recorded; nobody else's.
         queries: ids of the queries that an assessor is limited to; None for all of them.
+        further: ids of the queries that they judge beside others, whatever they are limited to.
     """
 
     identity: str
     name: str
     role: Role
     queries: tuple[str, ...] | None = None
+    further: tuple[str, ...] = ()
+
+    @property
+    def theirs(self) -> tuple[str, ...] | None:
+        """Ids of all queries in which an assessor works; None for all of the project."""
+        return None if self.queries is None else tuple(dict.fromkeys((*self.queries, *self.further)))
 
     def may(self, act: ActName) -> bool:
         """Whether the role includes an act, in some query at least."""
@@ -216,7 +237,7 @@ def check(member: Member, act: ActName, queries: Queries, author: str | None, or
             asking(organizers),
         )
     if member.limited(act):
-        others = sorted(set(queries() if callable(queries) else queries) - set(member.queries or ()))
+        others = sorted(set(queries() if callable(queries) else queries) - set(member.theirs or ()))
         if others:
             raise NotAllowed(f"Query {first_few(others)} is not assigned to {member.name}.", asking(organizers))
     check_author(member.name, author)

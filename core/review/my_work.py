@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 from core.bank import drafts, overview, proposals
 from core.labels import Progress
-from core.project import PREFIX, Member, Project, done_queries
+from core.project import PREFIX, Dues, Member, Project, done_queries, doubles, dues
 from core.review.standing import stale_overrides
 from core.text import how_many
 
@@ -28,6 +29,8 @@ class Work:
         judged: pooled passages that they have judged, of `pooled`.
         ungraded: pairs that no grader was asked yet.
         done: whether they said that they are done.
+        due: the last day for it; None for none.
+        blind: whether others judge it too, and what they give is hidden until it is adjudicated.
     """
 
     query_id: str
@@ -40,6 +43,12 @@ class Work:
     pooled: int
     ungraded: int
     done: bool
+    due: date | None = None
+    blind: bool = False
+
+    def late(self, today: date) -> bool:
+        """Whether it should have been done before today."""
+        return not self.done and self.due is not None and self.due < today
 
     @property
     def next(self) -> tuple[str, Screen]:
@@ -55,7 +64,7 @@ class Work:
 
 
 def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:
-    """The queries of somebody, those that are not done first, in the order of the project.
+    """The queries of somebody: those that are not done first, and of these what is due first; else as in the project.
 
     Args:
         name: under which they act.
@@ -68,43 +77,76 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found:
     judged = _judged(project).get(name, {})
     done = done_queries(project).get(name, {})
     ungraded = {} if found is None else found.ungraded_of
+    due, blind = dues(project), {one.query_id for one in doubles(project) if name in one.present}
     listed = [
         Work(
             one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
             stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
-            one.query_id in done,
+            one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
         )
         for one in project.remember("queries at a glance", lambda: overview(project))
         if (one.query_id in queries if queries is not None else one.pooled)
     ]  # fmt: skip
-    return sorted(listed, key=lambda one: one.done)
+    return sorted(listed, key=lambda one: (one.done, one.due or date.max))
 
 
 @dataclass(frozen=True)
 class Share:
-    """How far somebody is: queries that are done of those that are theirs, and passages that they judged in them."""
+    """How far somebody is.
+
+    Args:
+        done: queries that they are done with, of `queries` that are theirs.
+        judged: passages that they judged in these, of `pooled`.
+        late: queries that should have been done before today.
+        next_due: the first day that is still to come for a query that is not done; None for none.
+    """
 
     member: Member
     done: int
     queries: int
     judged: int
+    pooled: int = 0
+    late: int = 0
+    next_due: date | None = None
 
 
-def shares(project: Project) -> list[Share]:
-    """How far every assessor is, in the order of their names."""
-    pooled = [one.query_id for one in project.remember("queries at a glance", lambda: overview(project)) if one.pooled]
-    done, judged = done_queries(project), _judged(project)
+def shares(project: Project, today: date | None = None) -> list[Share]:
+    """How far every assessor is, in the order of their names.
+
+    Args:
+        today: the day on this computer for None.
+    """
+    now = today or date.today()
+    glance = project.remember("queries at a glance", lambda: overview(project))
+    pooled = {one.query_id: one.pooled for one in glance if one.pooled}
+    done, judged, due = done_queries(project), _judged(project), dues(project)
     return [
-        Share(
-            one,
-            len(set(theirs) & set(done.get(one.name, ()))),
-            len(theirs),
-            sum(count for query, count in judged.get(one.name, {}).items() if query in set(theirs)),
-        )
+        _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, due, now)
         for one in project.members().values()
         if one.role == "assessor"
-        for theirs in [pooled if one.queries is None else one.queries]
     ]
+
+
+def _share(
+    member: Member,
+    theirs: tuple[str, ...],
+    pooled: Mapping[str, int],
+    done: Mapping[str, Mapping[str, object]],
+    judged: Mapping[str, Mapping[str, int]],
+    due: Dues,
+    today: date,
+) -> Share:
+    finished = set(theirs) & set(done.get(member.name, ()))
+    days = [day for query in theirs if query not in finished if (day := due.of(query, member.name)) is not None]
+    return Share(
+        member,
+        len(finished),
+        len(theirs),
+        sum(judged.get(member.name, {}).get(query, 0) for query in theirs),
+        sum(pooled.get(query, 0) for query in theirs),
+        sum(day < today for day in days),
+        min((day for day in days if day >= today), default=None),
+    )
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:

@@ -367,6 +367,7 @@ async def _job(request: Request, visitor: Visitor) -> Response:
             "state": now.state, "paused": job.control.paused, "grader": job.grader_name, "total": now.total,
             "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
             "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
+            "waits": None if job.control.awaited is None else str(job.control.awaited),
         }  # fmt: skip
 
     return JSONResponse(await run_in_threadpool(look))

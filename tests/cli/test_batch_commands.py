@@ -51,6 +51,12 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         done = run("batch", "fetch", *grader, "--wait", "--json")
         assert (done["state"], done["graded"], done["calls"]) == ("done", 8, 8)
         assert run("jobs", "--json")["jobs"][1]["message"].startswith("Billed: 8 calls, 80 tokens read")
+        bill = run("status", "--json")["bills"][-1]
+        assert (bill["state"], bill["told"]["calls"], bill["billed"]["calls"]) == ("done", 8, 8)
+        assert bill["billed"]["input_tokens"] == 80 and bill["tokens_off"] == pytest.approx(
+            (80 + bill["billed"]["output_tokens"]) / (bill["told"]["input_tokens"] + bill["told"]["output_tokens"]) - 1
+        )
+        assert "off by" in run("status")
         other = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--set", "temperature=0.5")
         assert "1 in progress" in run("grade", *other, "--batch", "--no-wait")
         run("batch", "cancel", *other)

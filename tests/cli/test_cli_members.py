@@ -47,8 +47,8 @@ def test_roles_are_given_changed_undone_and_taken_away(exam) -> None:
         "bob@example.org is assessor for 1 query, and is recorded as Bobby.",
     ]
     assert json.loads(exam("list", "--json").output)["people"] == [
-        {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"]},
-        {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None},
+        {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"], "further": []},
+        {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None, "further": []},
     ]
     assert exam("list").output.splitlines()[1:] == [
         "bob@example.org  Bobby  assessor   q1",

@@ -119,6 +119,7 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 ARGUMENTS = {
     "bank diff": ("--from", "1"),
+    "adjudicate history": ("q1", "--passage", "p1"),
     "cascade labels": ("-o", "-"),
     "changes": ("--from", "1", "--to", "1"),
     "correlate": ("--against", "assessors"),

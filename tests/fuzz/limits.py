@@ -50,7 +50,7 @@ class Limits:
     """The limits of one process, from now on."""
 
     def __init__(self) -> None:
-        self._base = _value("VmRSS")
+        self.base = _value("VmRSS")
         self.peak = 0
         most = _value("VmSize") + ADDRESS_SPACE
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -74,7 +74,7 @@ class Limits:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
-        grown = peak() - self._base
+        grown = peak() - self.base
         self.peak = max(self.peak, grown)
         if grown > MEMORY:
             _forget_peak()

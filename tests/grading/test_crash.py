@@ -1,4 +1,4 @@
-"""A job against an endpoint is killed with -9 again and again; what was committed is whole and never asked again."""
+"""Jobs against an endpoint are killed with -9 again and again; what was committed is whole and never asked again."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 
-from core.graders import ReadingGrader, fill, make_grader
-from core.grading import Progress, Request, close_interrupted, make_plan, run_job
+from core.graders import Control, ReadingGrader, fill, make_grader
+from core.grading import Progress, Request, close_interrupted, jobs, make_plan, price_tag, run_batches, run_job
 from core.project import Project, open_project, set_pool_depth
 from core.types import Asked, Question
-from tests.made.endpoint_server import EndpointServer, digit, moody
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
 from tests.made.projects import examples, new_project
 from tests.made.projects import fill as fill_project
 
 KILLS = examples(5)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
+BATCH_KILLS = examples(4)
+BATCH_SIZE, BATCHES = 5, 3 * BATCH_KILLS
 
 
 def grader(url: str) -> ReadingGrader:
@@ -107,4 +109,84 @@ def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_aske
         assert final.state == "done" and len(known) == total == len({prompt for prompt, _ in known})
         assert all(rating == digit(prompt) for prompt, rating in known)
         assert make_plan(project, made.spec, 1).to_grade == 0
+        project.close()
+
+
+def work_in_batches(path: str, url: str) -> None:
+    """Run the job as `exam grade --batch` does, in a process of its own."""
+    project = open_project(Path(path))
+    close_interrupted(project)
+    in_batches(project, url)
+    os._exit(0)
+
+
+def in_batches(project: Project, url: str) -> Progress:
+    request = Request(batch=True, batch_size=BATCH_SIZE)
+    return run_batches(
+        project, grader(url), request, "ann", lambda progress: None, Control(), lambda seconds: None
+    )  # fmt: skip
+
+
+def counted(seen: Seen) -> Reply:
+    """Rate, and report as many tokens as price tags estimate."""
+    read = sum(len(message["content"]) for message in seen.body["messages"]) // 4 + 1
+    return chat(str(digit(seen.prompt)), usage={"prompt_tokens": read, "completion_tokens": 6})
+
+
+class Executioner:
+    """Kills a process at a request of its own about files and batches: before it is done, or before its answer is."""
+
+    def __init__(self, server: EndpointServer) -> None:
+        self.victim: Any = None
+        self.left = 0
+        self.after = False
+        self._handle, server.shelf.handle = server.shelf.handle, self._watched  # type: ignore[method-assign]
+
+    def _watched(self, *request: Any) -> Any:
+        self.left -= 1
+        if self.left == 0 and not self.after:
+            os.kill(self.victim.pid, signal.SIGKILL)
+        done = self._handle(*request)
+        if self.left == 0 and self.after:
+            os.kill(self.victim.pid, signal.SIGKILL)
+        return done
+
+
+def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["core.grading", "core.graders", "openai"])
+    chance = random.Random(11)
+    project = new_project(tmp_path / "batches.duckdb")
+    questions = [Question(f"q/{i}", "q", f"Question {i}?") for i in range(BATCH_SIZE)]
+    fill_project(project, questions, {}, {"one": {"q": [f"p{i}" for i in range(BATCHES)]}})
+    with project.transaction() as cursor:
+        set_pool_depth(cursor, BATCHES, "ann")
+    with EndpointServer(counted) as server:
+        tag = price_tag(project, grader(server.url), 1)
+        project.close()
+        executioner = Executioner(server)
+        ends = []
+        for _ in range(BATCH_KILLS):
+            # It asks one pair alone first; batches, and so the kills, come after that.
+            executioner.victim = context.Process(target=work_in_batches, args=(str(project.path), server.url))
+            executioner.left, executioner.after = chance.randrange(1, 2 * BATCHES), chance.random() < 0.5
+            executioner.victim.start()
+            executioner.victim.join()
+            ends.append(executioner.victim.exitcode)
+        executioner.left = 0
+        project = open_project(project.path)
+        close_interrupted(project)
+        final = in_batches(project, server.url)
+        made = grader(server.url)
+        known = prompts_of_committed(project, made)
+        assert final.state == "done", final.message
+        assert ends == [-signal.SIGKILL] * BATCH_KILLS
+        assert len(known) == BATCH_SIZE * BATCHES and all(rating == digit(prompt) for prompt, rating in known)
+        assert make_plan(project, made.spec, 1).to_grade == 0
+        # One pair was asked alone, and then in plain text, as the endpoint heeds no schema; each of the others was in
+        # one batch that was made, once.
+        assert set(server.shelf.made.values()) == {1} and len(server.shelf.made) == len(known) - 1
+        assert len(server.seen) == 2
+        billed = [sum(getattr(job, name) or 0 for job in jobs(project)) for name in ("input_tokens", "output_tokens")]
+        assert abs(billed[0] / tag.input_tokens - 1) < 0.05 and abs(billed[1] / tag.output_tokens - 1) < 0.05
         project.close()

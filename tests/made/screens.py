@@ -16,7 +16,9 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.runtime.runtime import Runtime
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from core.project import Project
@@ -37,6 +39,19 @@ def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
     runner._script_thread.join(timeout)
     if runner._script_thread.is_alive():
         _look_for_its_end(runner, 0)
+
+
+class Unconnected:
+    """A server's runtime in which no browser is connected: what the app asks of it, and nothing beside.
+
+    The harness makes a mock with all of its attributes at every run of a screen.
+    """
+
+    def __init__(self, spec: type) -> None:
+        assert spec is Runtime
+
+    def get_client(self, _session_id: str) -> None:
+        return None
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +75,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     # A server looks once for components in all installed packages, the harness at every visit; the app uses none.
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
+    monkeypatch.setattr(app_test, "MagicMock", Unconnected)
+    # A widget looks up its own key in it; to have it ready, every widget would read the values of all others.
+    monkeypatch.setattr(SafeSessionState, "filtered_state", property(lambda state: state._state))
     yield
     if "shared" not in request.fixturenames:
         st.cache_resource.clear()

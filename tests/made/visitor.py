@@ -87,17 +87,21 @@ class Visitor:
             way.append(answer.location)
         return way
 
-    def open(self, path: str = "", query: str = "", session: str = "", **headers: str | None) -> Window:
+    def open(
+        self, path: str = "", query: str = "", session: str = "", made: type[Window] | None = None,
+        **headers: str | None,
+    ) -> Window:  # fmt: skip
         """Open a screen in a tab of its own, and wait until it is drawn.
 
         Args:
             session: id of an earlier tab to take up again.
+            made: what the tab is made of; `Window` for None.
             headers: of the websocket, with an underscore for a hyphen; None for one that is left out.
         """
         if XSRF not in self.cookies:
             self.ask("/_stcore/health")
         given = {"Origin": self.address, "Cookie": self.cookie, **headers}
-        tab = Window(
+        tab = (made or Window)(
             connect(
                 self.address.replace("http", "ws", 1) + "/_stcore/stream",
                 additional_headers={name.replace("_", "-"): value for name, value in given.items() if value},

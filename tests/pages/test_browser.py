@@ -241,19 +241,6 @@ def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
     expect(held(page, "queries")).to_have_text("1")
 
 
-def test_a_deep_link_can_be_the_first_thing_a_server_is_asked(
-    app_server: Callable[[Path], Server], page: Page, tmp_path: Path
-) -> None:
-    make(tmp_path, "another")
-    make(tmp_path, "linked")
-    visit(page, f"{app_server(tmp_path).address}/leaderboard?project=linked&measure=AP")
-    expect(heading(page, "Leaderboard")).to_be_visible()
-    expect(board(page).locator("th").get_by_text("Exam AP")).to_be_visible()
-    expect(page.get_by_role("combobox", name=re.compile("Project"))).to_have_value("linked")
-    go_to(page, "Question bank")
-    expect(page).to_have_url(re.compile("project=linked"))
-
-
 def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
     make(projects, "chosen")
     visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
@@ -268,9 +255,10 @@ def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server
     expect(page.get_by_role("checkbox", name="Weights")).to_be_checked()
 
 
-def test_edits_survive_the_browser_and_a_killed_server(
+def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_first_thing_that_the_next_is_asked(
     app_server: Callable[[Path], Server], page: Page, tmp_path: Path
 ) -> None:
+    make(tmp_path, "another")
     path = make(tmp_path, "edited")
     server = app_server(tmp_path)
     link = "/question_bank?project=edited"
@@ -288,7 +276,12 @@ def test_edits_survive_the_browser_and_a_killed_server(
     server.process.wait()
 
     server = app_server(tmp_path)
-    visit(again, f"{server.address}{link}")
+    visit(again, f"{server.address}/leaderboard?project=edited&measure=AP")
+    expect(heading(again, "Leaderboard")).to_be_visible()
+    expect(board(again).locator("th").get_by_text("Exam AP")).to_be_visible()
+    expect(again.get_by_role("combobox", name=re.compile("Project"))).to_have_value("edited")
+    go_to(again, "Question bank")
+    expect(again).to_have_url(re.compile("project=edited"))
     expect(question_boxes(again).nth(0)).to_have_value("Who is A?")
     expect(question_boxes(again).nth(1)).to_have_value("Who is B?")
     again.get_by_role("textbox", name="Note", exact=True).fill("people, not things")

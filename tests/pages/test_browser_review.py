@@ -207,6 +207,14 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     blamed = page.get_by_role("group", name=f"Question 3: {VAGUE}")
     expect(blamed).to_contain_text("gives the label")
 
+    # All ratings become 0 at once, until there is none left that would.
+    rate_none = button(page, "Not relevant: rate all 0")
+    rate_none.click()
+    expect(rate_none).to_be_disabled()
+    expect(rate_none).to_have_attribute("title", "All its ratings are to become 0: the reason is asked for below")
+    button(page, "Discard").click()
+    expect(rate_none).to_be_enabled()
+
     # One key begins an override, which shows what it would do before it counts, and what it did. What is typed after
     # the rating is the reason, and no redraw loses it.
     blamed.focus()

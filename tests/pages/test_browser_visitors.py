@@ -34,19 +34,23 @@ def write(box: Locator, text: str) -> None:
 
 @pytest.mark.browser
 def test_a_visitor_types_no_address_and_the_one_person_here_does(
-    app_server: Callable[[Path], Server], chromium_page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    projects: Path,
+    server: Server,
+    app_server: Callable[[Path], Server],
+    chromium_page: Page,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("MY_DB_PASSWORD", "not-for-anybody-else")
-    page, projects = chromium_page, tmp_path / "projects"
-    project = new_project(projects / "gold.duckdb")
-    fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
-    project.close()
-    with EndpointServer() as server:
-        here = app_server(projects)
+    page, here = chromium_page, server
+    for folder in projects, tmp_path / "projects":
+        project = new_project(folder / "gold.duckdb")
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        project.close()
+    with EndpointServer() as endpoint:
         visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick(page, "Model runs", "Endpoint")
         # The key follows the address at once: nobody waits for a screen between two boxes.
-        page.get_by_label("Address", exact=True).fill(server.url)
+        page.get_by_label("Address", exact=True).fill(endpoint.url)
         write(page.get_by_label("Key for this address", exact=True), "open-sesame")
         expect(page.get_by_text("The key that you typed for 127.0.0.1 is used.")).to_be_visible()
         expect(page.get_by_label("Key for this address", exact=True)).to_have_value("")
@@ -54,22 +58,20 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.get_by_text("Answered, word for word")).to_be_visible()
-        assert server.seen[0].headers["authorization"] == "Bearer open-sesame"
+        assert endpoint.seen[0].headers["authorization"] == "Bearer open-sesame"
 
         # Another tab is another session, which knows nothing of it.
         other = empty_tab(page.context)
         visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick(other, "Model runs", "Endpoint")
-        write(other.get_by_label("Address", exact=True), server.url)
+        write(other.get_by_label("Address", exact=True), endpoint.url)
         expect(other.get_by_text("An endpoint on this computer needs no key.")).to_be_visible()
         other.close()
-        here.process.terminate()
-        here.process.wait(timeout=20)
 
-        (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{server.url}"\nmodels = ["mini"]\n')
+        (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n')
         monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "endpoints.toml"))
         monkeypatch.setenv("EXAM_SHARED", "1")
-        shared = app_server(projects)
+        shared = app_server(tmp_path / "projects")
         visit(page, f"{shared.address}/grading?project=gold&setup=Self-rating")
         expect(page.get_by_text("No model on its own computer is offered by this server.")).to_be_visible()
         pick(page, "Model runs", "Endpoint")
@@ -79,4 +81,4 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.get_by_text("Answered, word for word")).to_be_visible()
-        assert server.seen[-1].headers["authorization"] == "Bearer no-key"
+        assert endpoint.seen[-1].headers["authorization"] == "Bearer no-key"

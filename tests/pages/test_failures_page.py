@@ -15,7 +15,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from core.project import Project
 from pages.parts.shared import failures
 from tests.made import screens
-from tests.made.browser import serving
+from tests.made.browser import Server, serving
 from tests.made.engine_failure import break_database
 from tests.made.projects import fill, new_project
 from tests.made.screens import DEADLINE, visit
@@ -119,21 +119,19 @@ def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_t
 
 @pytest.mark.browser
 def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_work(
-    tmp_path: Path, chromium_page: Page
+    projects: Path, server: Server, chromium_page: Page
 ) -> None:
-    made = new_project(tmp_path / "broken.duckdb")
+    made, page = new_project(projects / "broken.duckdb"), chromium_page
     fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
     made.close()
     with duckdb.connect(str(made.path)) as connection:
         connection.execute("DROP TABLE named_graders")
-    with serving(tmp_path, tmp_path / "server.log") as server:
-        page = chromium_page
-        page.goto(f"{server.address}/grading?project=broken")
-        number_on(page)
-        expect(page.get_by_text("Oh no")).to_have_count(0)
-        page.get_by_role("link", name="Leaderboard").click()
-        expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible(timeout=SOON)
-        expect(page.get_by_text(SAID)).to_have_count(0, timeout=SOON)
+    page.goto(f"{server.address}/grading?project=broken")
+    number_on(page)
+    expect(page.get_by_text("Oh no")).to_have_count(0)
+    page.get_by_role("link", name="Leaderboard").click()
+    expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible(timeout=SOON)
+    expect(page.get_by_text(SAID)).to_have_count(0, timeout=SOON)
 
 
 def test_people_are_told_that_the_database_was_opened_again(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -190,11 +191,17 @@ def test_every_name_is_text_on_every_screen(tmp_path: Path, name: str) -> None:
 
 def _look(app: AppTest, where: str, wild: list[str]) -> None:
     for place, text in markdown_of(app):
-        if found := WILD.search(text):
+        if found := _wild_in(text):
             wild.append(f"{where}: {place}: …{text[max(0, found.start() - 40) : found.end() + 20]}…")
 
         if len(text) > 20_000 and place != "Markdown.body":
             wild.append(f"{where}: {place}: {len(text):,} characters: {text[:60]}…")
+
+
+@functools.cache
+def _wild_in(text: str) -> re.Match[str] | None:
+    """To look through the long ones takes milliseconds, and the same stand on many screens."""
+    return WILD.search(text)
 
 
 @pytest.mark.browser

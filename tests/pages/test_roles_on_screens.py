@@ -174,7 +174,7 @@ def test_people_are_changed_undone_and_removed_on_their_screen(project: Project,
     put(project)
     log_in("olga")
     app = visit("people")
-    of_asta = next(box for box in app.multiselect if box.label == "Queries")
+    of_asta = next(box for box in app.multiselect if box.label == "Queries (1 of 2)")
     of_asta.set_value(["q2"])
     sound(app.run())
     assert project.members()["asta@x.org"].queries == ("q2",)

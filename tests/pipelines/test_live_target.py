@@ -135,8 +135,16 @@ def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: s
         freeze(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl+C is heard: what a shell begins in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
-    filled: Project, url: str, searcher: Searcher, tmp_path: Path
+    filled: Project, url: str, searcher: Searcher, tmp_path: Path, heard: None
 ) -> None:
     def interrupt(done: int, total: int) -> None:
         if done == 3:

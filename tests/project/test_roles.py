@@ -37,10 +37,12 @@ from core.project import (
     activity_csv,
     add_gold_answer,
     assessed,
+    assign_double,
     backup,
     boards,
     bring_back,
     change_member,
+    decline_double,
     deepest_rank,
     find_source,
     gold_name,
@@ -54,6 +56,7 @@ from core.project import (
     remove_member,
     run_names,
     run_sizes,
+    set_due,
     set_guidelines,
     set_member,
     undo_member,
@@ -85,6 +88,7 @@ def make(project: Project) -> None:
     for role, name in NAMES.items():
         set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
     set_member(project, f"{LIMITED}@x.org", "assessor", "shell", queries=["q1"])
+    assign_double(project, "q2", "olga", ["zoe"], adjudicator="asta")
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +157,8 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "judge audits": lambda project, by: project.require("judge audits", ["q1"], by),
     "confirm cases": lambda project, by: add_gold_answer(project, "q1", f"an answer of {by}", by),
     "mark work": lambda project, by: mark_done(project, "q1", True, by),
+    "claim work": lambda project, by: decline_double(project, "q2", by),
+    "adjudicate": lambda project, by: review.decide(project, ("q2", "p1", None), 1, "so", by),
     "download": lambda project, by: recorded(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
     "grade": graded,
@@ -165,6 +171,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "organize": lambda project, by: set_price(project, "m", None, by),
     "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
     "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
+    "assign work": lambda project, by: set_due(project, ["q1"], None, by),
 }
 
 

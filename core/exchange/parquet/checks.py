@@ -25,7 +25,16 @@ from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.measures.cascade import AGREEMENTS, PROMISES
-from core.project import LONGEST_GUIDELINES, PARTS, ROLES, SETTING_OF_BACKUPS, read_schedule
+from core.project import (
+    LONGEST_GUIDELINES,
+    MOST_WANTED,
+    PARTS,
+    ROLES,
+    SCALE,
+    SETTING_OF_BACKUPS,
+    TURNS,
+    read_schedule,
+)
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -93,6 +102,7 @@ def _texts(column: str) -> str:
     )
 
 
+_EARLIEST, _LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
@@ -263,6 +273,17 @@ RULES: Final = (
     Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
     Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
     Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
+    Rule("doubles", f"wanted BETWEEN 2 AND {MOST_WANTED}", f"it is not wanted of 2 to {MOST_WANTED} people"),
+    Rule("doubles", "passage_keys IS NULL OR len(passage_keys) > 0", "it is about no passage"),
+    Rule("doubles", "(ended_by IS NULL) = (ended_at IS NULL)", "it is not said who ended it, or when"),
+    Rule("double_turns", f"act IN {_one_of(TURNS)}", f"what is said of somebody is none of {', '.join(TURNS)}"),
+    Rule("double_turns", "length(name) > 0", "it is not said who takes part"),
+    Rule("adjudications", f"value BETWEEN 0 AND if(question_key IS NULL, {max(SCALE)}, {MAX_RATING})",
+         "a decision is out of range"),
+    Rule("adjudications", "(override_key IS NOT NULL) = (question_key IS NOT NULL AND value IS NOT NULL)",
+         "a decision on a rating has no override, or another one has"),
+    Rule("dues", f"due BETWEEN DATE '{_EARLIEST:%Y-%m-%d}' AND DATE '{_LATEST:%Y-%m-%d}'",
+         "the day due is no day of this world"),
     Rule("query_marks", "length(author) > 0", "it is not said who is done"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
@@ -369,6 +390,14 @@ REFERENCES: Final = tuple(
     answer_cases query_key queries query_key
     guidelines query_key queries query_key
     query_marks query_key queries query_key
+    doubles query_key queries query_key
+    doubles passage_keys passages passage_key
+    double_turns double_key doubles double_key
+    adjudications double_key doubles double_key
+    adjudications passage_key passages passage_key
+    adjudications question_key questions question_key
+    adjudications override_key overrides override_key
+    dues query_key queries query_key
     answer_cases generator_key generators generator_key
     frozen_queries freeze_key freezes freeze_key
     frozen_queries query_key queries query_key
@@ -433,8 +462,6 @@ KEYS: Final = {
     "cascade_passages": ("cascade_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
-
-_EARLIEST, _LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 
 BY_TYPE: Final = {
     "DOUBLE": ("isfinite({0})", "is no finite number"),

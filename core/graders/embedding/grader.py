@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ from core.types import MAX_RATING, Asked, Grade, GraderSpec
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 
-QUESTION, PASSAGE = "question", "passage"
+QUESTION, PASSAGE, SENTENCE = "question", "passage", "sentence"
 """What a text is encoded as: a passage with its sentences."""
 
 BLOCK = 64
@@ -43,6 +43,7 @@ BLOCK = 64
 BATCH = 4096
 """Grades in one batch at most."""
 CACHE_BYTES = 512 * 1024 * 1024
+SENTENCE_BYTES = 32 * 1024 * 1024
 ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"
 """What kept vectors hang on beside their text."""
 
@@ -89,12 +90,7 @@ class EncodingCache:
         """
         digests = [_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
-        found: dict[bytes, EncodedPassage] = {}
-        with self._lock:
-            for digest in text_of:
-                if (role, digest) in self._kept:
-                    self._kept.move_to_end((role, digest))
-                    found[digest] = self._kept[role, digest][0]
+        found = self.recall(text_of, role)
         stored: dict[bytes, EncodedPassage] = {}
         if store is not None:
             lacking = [digest for digest in text_of if digest not in found]
@@ -106,10 +102,21 @@ class EncodingCache:
         if store is not None:
             store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in found.items()})
         found |= stored
-        self._keep(role, found)
+        self.keep(role, found)
         return [found[digest] for digest in digests]
 
-    def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
+    def recall(self, digests: Iterable[bytes], role: str) -> dict[bytes, EncodedPassage]:
+        """The encodings that the cache has, by digest of the text."""
+        found: dict[bytes, EncodedPassage] = {}
+        with self._lock:
+            for digest in digests:
+                if (role, digest) in self._kept:
+                    self._kept.move_to_end((role, digest))
+                    found[digest] = self._kept[role, digest][0]
+        return found
+
+    def keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
+        """Put encodings into the cache, by digest of the text."""
         with self._lock:
             for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
                 # 600 bytes stand for the key, the span objects and the array headers.
@@ -122,6 +129,8 @@ class EncodingCache:
 
 # One for all graders: other cut points need no new encodings.
 _CACHE = EncodingCache(CACHE_BYTES)
+# Passages that were copied from each other share sentences: of near duplicates each sentence is encoded once.
+_SENTENCES = EncodingCache(SENTENCE_BYTES)
 
 _NO_SENTENCES = np.empty((0, DIMENSIONS), dtype=np.float16)
 
@@ -145,15 +154,22 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
         [text[begin:end] for begin, end in some] if len(some) > 1 else []
         for text, some in zip(texts, spans, strict=True)
     ]
+    digest_of = {sentence: _digest(sentence) for some in sentences for sentence in some}
+    known = _SENTENCES.recall(digest_of.values(), SENTENCE)
     # The passages first, then each different sentence once.
-    different = dict.fromkeys(sentence for some in sentences for sentence in some)
-    row = {sentence: i for i, sentence in enumerate(different, start=len(texts))}
-    vectors = encoder.encode([*texts, *row])
+    new = [sentence for sentence, digest in digest_of.items() if digest not in known]
+    vectors = encoder.encode([*texts, *new])
+    fresh = {
+        digest_of[sentence]: EncodedPassage(vector.copy(), [], _NO_SENTENCES)
+        for sentence, vector in zip(new, vectors[len(texts) :], strict=True)
+    }
+    _SENTENCES.keep(SENTENCE, fresh)
+    known |= fresh
     return [
         EncodedPassage(
             vectors[i].copy(),
             spans[i],
-            vectors[[row[s] for s in some]].astype(np.float16) if some else _NO_SENTENCES,
+            np.stack([known[digest_of[s]].vector for s in some]).astype(np.float16) if some else _NO_SENTENCES,
         )
         for i, some in enumerate(sentences)
     ]
@@ -285,14 +301,17 @@ class EmbeddingGrader:
         store: VectorStore | None,
     ) -> list[Outcome]:
         """Grade the questions wanted of a few passages (question keys by passage key)."""
-        asked = [q for q in dict.fromkeys(q for some in block.values() for q in some) if questions[q].strip()]
+        wanted = dict.fromkeys(q for some in block.values() for q in some)
+        asked = [q for q in wanted if questions[q].strip()]
         usable = [p for p in block if passages[p].strip()]
-        outcomes = [
-            (q, p, Grade(None, "failed", reason=f"the {empty} is empty"))
-            for p, some in block.items()
-            for q in some
-            if (empty := _empty(questions[q], passages[p]))
-        ]
+        outcomes: list[Outcome] = []
+        if len(asked) < len(wanted) or len(usable) < len(block):
+            outcomes = [
+                (q, p, Grade(None, "failed", reason=f"the {empty} is empty"))
+                for p, some in block.items()
+                for q in some
+                if (empty := _empty(questions[q], passages[p]))
+            ]
         if not (asked and usable):
             return outcomes
         encoded_questions = _CACHE.get([questions[q] for q in asked], QUESTION, store)

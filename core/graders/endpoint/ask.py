@@ -36,6 +36,8 @@ PASSED_OVER = 3
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Faults of a connection, by type, before which nothing was sent that could be charged."""
+GONE = (429, 502, 503, 504)
+"""Statuses that say of the endpoint, or of the account, and of no call, that it cannot be had now."""
 
 
 @dataclass
@@ -110,6 +112,7 @@ class Faulted:
         detail: the endpoint's own words; empty where there are none.
         wait: seconds that the endpoint asks to wait; None where it says nothing.
         for_all: whether every call has to wait, not this one alone.
+        gone: whether it says of the endpoint, and of no call, that it cannot be had now.
         used: tokens, where the endpoint did its work, or may have.
     """
 
@@ -117,6 +120,7 @@ class Faulted:
     detail: str = ""
     wait: float | None = None
     for_all: bool = False
+    gone: bool = False
     used: Tokens = NOTHING
 
 
@@ -235,7 +239,9 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
-        return Faulted("the connection failed", detail, used=_charged(error, request))
+        # Where nothing was sent, the call has no part in it.
+        unsent = type(cause).__name__ in UNSENT
+        return Faulted("the connection failed", detail, gone=unsent, used=_charged(error, request))
     except UnsentError as error:
         return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
@@ -293,7 +299,8 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
     if passes(status):
         wait = told_wait(error.response.headers, time.time())
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
-        return Faulted(f"HTTP {status}", told, wait, status == 429 or (status == 503 and wait is not None))
+        for_all = status == 429 or (status == 503 and wait is not None)
+        return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE)
     if against == "too long":
         if request.kept // 2 >= SHORTEST_PASSAGE:
             return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)

@@ -208,8 +208,14 @@ class EndpointBackEnd:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """What the endpoint takes as far as known, to be kept: `speak` takes it."""
-        return asdict(self._endpoint.dialect)
+        """What the endpoint takes as far as known, to be kept: `speak` takes it.
+
+        Where it passed over what was asked for in JSON, and never heeded it, plain text: what is sent by this is not
+        asked anew one by one, and no answer in words could be read.
+        """
+        end = self._endpoint
+        heeds = end.heeds_schemas or not end.passed_over
+        return asdict(end.dialect if heeds else replace(end.dialect, structured=False))
 
     def speak(self, dialect: Mapping[str, Any]) -> None:
         """Ask as a dialect says that was kept."""

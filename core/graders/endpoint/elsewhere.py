@@ -13,6 +13,7 @@ from core.graders.base import Grader, Pair
 from core.graders.control import Tokens
 from core.graders.endpoint.chat import Api, Request, UnusableBodyError, read_answer, told_tokens
 from core.graders.endpoint.redaction import redact, without_keys
+from core.graders.local.base import LocalBackEnd
 from core.graders.reading.calls import Completion
 from core.graders.reading.grader import EMPTY_PASSAGE, ReadingGrader
 from core.types import Asked, Grade
@@ -58,9 +59,12 @@ class Played:
 
 def is_remote(grader: Grader) -> bool:
     """Whether a grader asks an endpoint, whose calls can be made elsewhere or in batches."""
+    # To load the client takes as long as to encode some hundred passages, and every job asks this.
+    if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
+        return False
     from core.graders.endpoint.back_end import EndpointBackEnd
 
-    return isinstance(grader, ReadingGrader) and isinstance(grader.back_end, EndpointBackEnd)
+    return isinstance(grader.back_end, EndpointBackEnd)
 
 
 def asked_by(grader: Grader) -> Api:

@@ -18,6 +18,7 @@ import openai
 from core.errors import GradingError
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control, Tokens
+from core.graders.endpoint.absence import Absence
 from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Refused, ask, open_client
 from core.graders.endpoint.chat import Request, prepare
 from core.graders.endpoint.outbox import Outbox
@@ -33,7 +34,7 @@ MOST_CALLS = 1000
 UNREAD = 1024
 """Outcomes that may wait for the caller before no new call is made."""
 SILENT_PAIRS = 10
-"""Pairs in a row that fail for good before an endpoint is given up, or as many as are in flight."""
+"""Pairs in a row that fail for good before an endpoint is taken to be gone, or as many as are in flight."""
 
 _log = logging.getLogger("exam.grading")
 
@@ -50,6 +51,9 @@ class _Asked:
     failures: int = field(default=0, compare=False)
     keep: int | None = field(default=None, compare=False)
     plain: bool = field(default=False, compare=False)
+    probe: bool = field(default=False, compare=False)
+    answers: int = field(default=0, compare=False)
+    given_up: str = field(default="", compare=False)
 
 
 class Session:
@@ -74,6 +78,10 @@ class Session:
         self._flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = {}
         self._silent = 0
         self._answered = -1
+        self._answers = 0
+        self._absence = Absence(endpoint.base_url, control, self._report, endpoint.clock)
+        # Pairs whose attempts all failed while no other had an answer: the fault may be the endpoint's.
+        self._doubtful: list[_Asked] = []
         self._failure: BaseException | None = None
         self._failed_at = math.inf
         self._abandoned = threading.Event()
@@ -110,8 +118,9 @@ class Session:
                 for task in self._flying:
                     task.cancel()
                 await asyncio.gather(*self._flying, return_exceptions=True)
-                for asked in self._waiting:
+                for asked in (*self._waiting, *self._doubtful):
                     asked.steps.close()
+                self._control.await_endpoint(None)
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
         """Make calls as far as there is room, and say whether there is anything left to wait for."""
@@ -131,6 +140,8 @@ class Session:
             return bool(self._flying) and not expired and isinstance(self._failure, GradingError)
         if self._control.stopping:
             return bool(self._flying)
+        if self._exhausted and not self._flying and not self._waiting:
+            self._give_up_doubtful()
         return bool(self._flying or self._waiting) or not self._exhausted
 
     def _room(self) -> int:
@@ -139,6 +150,8 @@ class Session:
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or len(self._outbox) >= UNREAD:
             return 0
+        if self._absence.gone:
+            return self._absence.room
         return min(self._endpoint.pace.room(self._most), MOST_CALLS)
 
     @property
@@ -181,6 +194,7 @@ class Session:
                 asked.steps.close()
             return False
         else:
+            asked.probe = self._absence.gone
             task = asyncio.create_task(self._call(client, asked, request))
             self._flying[task] = (asked, request)
             task.add_done_callback(self._landed)
@@ -206,8 +220,11 @@ class Session:
     async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
         """Make one call, do what its verdict says, and return the tokens that it used."""
         verdict = await ask(client, self._endpoint, request, self._key)
+        if not isinstance(verdict, Faulted):
+            self._absence.over()
         if isinstance(verdict, Answered):
-            self._silent, self._answered = 0, max(self._answered, asked.age)
+            self._silent, self._answered, self._answers = 0, max(self._answered, asked.age), self._answers + 1
+            self._give_up_doubtful()
             self._endpoint.pace.answered()
             if verdict.model:
                 self._control.answered_by(verdict.model)
@@ -236,23 +253,61 @@ class Session:
         return Tokens()
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
-        """Let a pair wait for its next attempt, or give it up."""
+        """Let a pair wait for its next attempt, or give it up; where the endpoint is gone, wait for that."""
+        end, absence = self._endpoint, self._absence
+        said = fault.reason + (f": {fault.detail}" if fault.detail else "")
+        if absence.gone:
+            # It is no fault of the pair's, so it costs none of its attempts; another one is the next to try with.
+            asked.due, asked.failures = end.clock(), 0
+            heapq.heappush(self._waiting, asked)
+            if asked.probe:
+                self._wait_on(said, fault.wait)
+            return
+        if not asked.failures:
+            asked.answers = self._answers
         asked.failures += 1
-        end = self._endpoint
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
         if fault.for_all:
             end.pace.hold(wait, len(self._flying))
-        said = fault.reason + (f": {fault.detail}" if fault.detail else "")
+            absence.asked_to_wait(said, wait)
         attempts = end.attempts if self._control.attempts is None else self._control.attempts
         if asked.failures < attempts:
             self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
             asked.due = end.clock() + wait
             heapq.heappush(self._waiting, asked)
             return
-        self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
         plural = "s" if asked.failures > 1 else ""
-        self._go_on(asked, Completion(error=f"{fault.reason} after {asked.failures} attempt{plural}"))
+        asked.given_up = f"{fault.reason} after {asked.failures} attempt{plural}"
+        if self._control.patience > 0 and asked.answers == self._answers:
+            self._doubtful.append(asked)
+            if fault.gone or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
+                self._wait_on(said, fault.wait)
+            return
+        self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
+        self._go_on(asked, Completion(error=asked.given_up))
         self._count_silence(asked, "does not answer", said)
+
+    def _wait_on(self, said: str, told: float | None) -> None:
+        """Wait for the endpoint, unless that was done for long enough."""
+        if (given_up := self._absence.wait(said, told)) is not None:
+            self._fail(given_up)
+        self._waiting += self._doubtful
+        self._doubtful = []
+        self._afresh()
+
+    def _afresh(self) -> None:
+        """Let all that waits be asked as if no attempt had been made."""
+        for asked in self._waiting:
+            asked.failures = 0
+            asked.due = min(asked.due, self._endpoint.clock())
+        heapq.heapify(self._waiting)
+
+    def _give_up_doubtful(self) -> None:
+        """Others got their answer, or there is nothing left to ask: these pairs failed by themselves."""
+        while self._doubtful:
+            asked = self._doubtful.pop()
+            self._report(f"{asked.given_up}, given up")
+            self._go_on(asked, Completion(error=asked.given_up))
 
     def _count_silence(self, asked: _Asked, what: str, last: str) -> None:
         """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
@@ -261,12 +316,7 @@ class Session:
             return
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._most):
-            self._fail(
-                GradingError(
-                    f"The endpoint {what}: {self._silent} pairs in a row failed, the last one with: {last}.",
-                    f"See that {self._endpoint.base_url} is up and the right address, then grade what is missing.",
-                )
-            )
+            self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed", last))
 
     def _go_on(self, asked: _Asked, completion: Completion) -> None:
         """Hand a pair's steps what came, and take their next call or their grade."""

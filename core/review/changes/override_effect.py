@@ -86,7 +86,10 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
         return []
     behind = _behind_labels(project, base)
     texts = dict(
-        project.rows("SELECT override_key, [question_text_key, passage_text_key] FROM overrides")
+        project.rows(
+            "SELECT override_key, [question_text_key, passage_text_key] FROM overrides"
+            " ANTI JOIN held_overrides USING (override_key)"
+        )
         if base.overridden
         else []
     )

@@ -173,7 +173,12 @@ def _asked(
             said={name: by_id[question.question_id] for name, by_id in said.items() if question.question_id in by_id},
             counts=question.question_id in counting,
             rating=counting.get(question.question_id),
-            override=next((one for one in people if one.question_id == question.question_id and not one.stale), None),
+            # What counts stands before what waits to be adjudicated.
+            override=min(
+                (one for one in people if one.question_id == question.question_id and not one.stale),
+                key=lambda one: one.held,
+                default=None,
+            ),
             stale=[one for one in people if one.question_id == question.question_id and one.stale],
         )
         for number, question in enumerate(questions, 0 if of_query else 1)

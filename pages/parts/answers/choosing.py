@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.errors import WorkbenchError
@@ -12,6 +14,7 @@ from core.project import Project
 from core.study import BESIDE, boards_to_choose_by, compare_choices
 from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 
 RUNS = 5
@@ -31,7 +34,13 @@ STYLE = """
 .ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
-.ew-scrolls { overflow-x: auto; }
+.ew-scrolls { overflow-x: auto; container-type: inline-size; }
+@container (max-width: 46rem) {
+  .ew-choice { font-size: 0.87rem; }
+  .ew-choice :is(th, td) { padding: 0.2rem 0.3rem; }
+  .ew-choice :is(th, td):is(:first-child, .words) { min-width: 4.5rem; overflow-wrap: anywhere; }
+  .ew-choice thead th.run { min-width: 6ch; overflow-wrap: anywhere; }
+  .ew-choice .beside { white-space: normal; } }
 """
 
 
@@ -40,7 +49,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
     if len(evaluation.view.runs or ()) < 2:
         ui.empty("There is one run, so nothing is chosen.", "Import another, or generate answers from another.", "home")
     ks = evaluation.view.ks
-    left, right = st.columns([1, 2], vertical_alignment="bottom")
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
@@ -91,8 +100,9 @@ def view(project: Project, evaluation: Evaluation) -> None:
 def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    heads = "".join(f'<th class="run">{visible(run)}</th>' for run in runs)
-    rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
+    short = short_names(found.runs)
+    heads = "".join(f'<th class="run" title="{visible(run)}">{visible(short[run])}</th>' for run in runs)
+    rows = "".join(_row(found, choice, runs, short, reference) for choice in found.choices)
     left = len(found.runs) - len(runs)
     more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
     return (
@@ -102,7 +112,7 @@ def _html(found: Choosing, reference: str) -> str:
     )
 
 
-def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
+def _row(found: Choosing, choice: Choice, runs: list[str], short: Mapping[str, str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
     said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
     cells = "".join(
@@ -116,16 +126,17 @@ def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> st
         else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
     )
     return (
-        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen)}</td>"
+        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen, short)}</td>"
         f"<td>{said}</td>{cells}{beside}</tr>"
     )
 
 
-def _chosen(runs: list[str]) -> str:
-    """The run that is chosen, as HTML; of many that tie their number, and which they are on hover."""
+def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
+    """The run that is chosen, as HTML; of many that tie their number. The whole names come on hover."""
+    whole = visible(" = ".join(runs))
     if len(runs) <= MOST_NAMED:
-        return visible(" = ".join(runs))
-    return f'<span class="dim" title="{visible(" = ".join(runs))}">{len(runs)} runs tie</span>'
+        return f'<span title="{whole}">{visible(" = ".join(short[run] for run in runs))}</span>'
+    return f'<span class="dim" title="{whole}">{len(runs)} runs tie</span>'
 
 
 def interval(one: Interval) -> str:

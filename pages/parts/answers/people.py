@@ -162,8 +162,9 @@ def _chart(row: AgreementRow, limit: float) -> Spec:
     if row.tested is not None:
         marks.append({"threshold": row.tested.threshold, "what": "Best on half"})
     x = number("threshold", title="Accepted from", scale={"domain": [0, row.judge.top]})
-    colour = word("what", title=None, scale={"domain": [name.capitalize() for name in VALUES], "scheme": "tableau10"},
-                  legend={"orient": "top"})  # fmt: skip
+    colour = word(
+        "what", title=None, scale={"domain": [name.capitalize() for name in VALUES]}, legend={"orient": "top"}
+    )
     tooltip = [word("what", title="Measure"), number("threshold", title="From", format=".2f"),
                number("value", title="Value", format=".3f")]  # fmt: skip
     lines = layer(

@@ -37,7 +37,8 @@ STYLE = """
 .by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line);
   white-space: nowrap; }
-.by-model :is(th, td):first-child { text-align: left; } .by-model th { color: var(--ew-dim); font-weight: 400; }
+.by-model :is(th, td):first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 9rem; max-width: 20rem; } .by-model th { color: var(--ew-dim); font-weight: 400; }
 .by-model td.none { color: var(--ew-dim); }
 """
 
@@ -181,27 +182,30 @@ def ability(sat: Sat) -> None:
         st.caption(f":material/info: {ui.plain(remark)}")
     if told.components:
         st.markdown("**Components**")
+        parts = {
+            "Factor": [row.factor for row in told.components],
+            "Level": [row.level for row in told.components],
+            "Students": [row.students for row in told.components],
+            "Accuracy": [row.accuracy for row in told.components],
+            "Adds": [row.ability.value for row in told.components],
+            "Interval": [_interval(row.ability) for row in told.components],
+            "Beside the first": [row.difference.value if row.difference else None for row in told.components],
+            "Its interval": [_interval(row.difference) for row in told.components],
+        }
         st.dataframe(
-            {
-                "Factor": [row.factor for row in told.components],
-                "Level": [row.level for row in told.components],
-                "Students": [row.students for row in told.components],
-                "Accuracy": [row.accuracy for row in told.components],
-                "Adds": [row.ability.value for row in told.components],
-                "Interval": [_interval(row.ability) for row in told.components],
-                "Beside the first": [row.difference.value if row.difference else None for row in told.components],
-                "Its interval": [_interval(row.difference) for row in told.components],
-            },
+            {name: values for name, values in parts.items() if intervals or "interval" not in name.lower()},
             hide_index=True,
+            placeholder="–",
             column_config=_decimals("Accuracy", "Adds", "Beside the first"),
         )
     st.markdown("**Students**")
     ordered = sorted(told.students, key=lambda row: -row.ability.value)
+    bounds = {"Interval": [_interval(row.ability) for row in ordered]} if intervals else {}
     st.dataframe(
         {
             "Student": [row.student for row in ordered],
             "Ability": [row.ability.value for row in ordered],
-            "Interval": [_interval(row.ability) for row in ordered],
+            **bounds,
             "Accuracy": [row.accuracy for row in ordered],
             "Answered": [row.answered for row in ordered],
         },

@@ -15,6 +15,10 @@ HEIGHT = 24
 """Of a row, in pixels."""
 AROUND = 60
 """Pixels that the axis of a chart and its title take."""
+TALL = 20
+"""Rows that have room on a page."""
+COLOURS = 6
+"""Colours that the theme has for lines."""
 
 
 def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
@@ -46,7 +50,9 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
             word("right", title="Right"),
         ],
     }  # fmt: skip
-    shown = base | {"x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%"})}
+    # Whoever looks at the best of many has no axis in sight that stands below the last.
+    where = "top" if len(rows) > TALL else "bottom"
+    shown = base | {"x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%", "orient": where})}
     lines = pd.DataFrame(
         [{"what": what, "share": share} for what, share in baselines.items()], columns=["what", "share"]
     )
@@ -113,7 +119,9 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
         ],
         columns=["name", "ability", "information"],
     )
-    colour = word("name", title=None, scale={"domain": list(curves), "scheme": "tableau10"},
+    # The colours of the theme are made for light and for dark pages.
+    scheme = {} if len(curves) <= COLOURS else {"scheme": "tableau10"}
+    colour = word("name", title=None, scale={"domain": list(curves), **scheme},
                   legend={"orient": "top", "labelLimit": 0, "columns": 3})  # fmt: skip
     lines = layer(
         "line",
@@ -130,6 +138,6 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
     )  # fmt: skip
     # At no information, which is the bottom however high the drawing is.
     ticks = layer("tick", {"x": number("ability"), "y": {"datum": 0}}, color=charts.GREY, thickness=2, size=12,
-                  orient="vertical")  # fmt: skip
+                  orient="vertical", aria=False)  # fmt: skip
     seen = pd.DataFrame({"ability": [min(3.0, max(-3.0, float(one))) for one in crosses]}, columns=["ability"])
     return chart(table, lines, over(seen, ticks), height=300)

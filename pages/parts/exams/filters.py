@@ -31,6 +31,17 @@ BOUNDS = {
 }
 """Title and meaning of each threshold."""
 
+TITLES: dict[str, str] = {
+    "extra n-gram": BOUNDS["extra_gram"][0],
+    "extra embedding": BOUNDS["extra_embedding"][0],
+    "intra jaccard": BOUNDS["intra_jaccard"][0],
+    "intra embedding": BOUNDS["intra_embedding"][0],
+    "intra rouge-l": BOUNDS["intra_rouge"][0],
+    "near duplicate": BOUNDS["near"][0],
+    "self-contained": "Names its source",
+}
+"""Rules that are called here as the threshold or the box that decides them is."""
+
 
 def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     """The thresholds and what falls; nothing leaves the exam but by a person's act."""
@@ -49,9 +60,13 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     if not falling:
         st.caption("At these thresholds no filter finds anything.")
         return
-    st.caption(" · ".join(f"{rule}: {count}" for rule, count in counts.most_common()))
+    st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
     gone = going(project, exam)
     _list(project, [one for one in falling if one.item.question_id not in gone])
+
+
+def _title(rule: str) -> str:
+    return TITLES.get(rule, rule.capitalize())
 
 
 def _thresholds(values: Sequence[Values]) -> Thresholds:
@@ -78,13 +93,15 @@ def _list(project: Project, falling: Sequence[Checked]) -> None:
     picked = st.dataframe(
         {
             "Item": [one.item.text for one, _ in rows],
-            "Filter": [hit.rule for _, hit in rows],
-            "Value": [hit.value for _, hit in rows],
+            "Filter": [_title(hit.rule) for _, hit in rows],
+            # Which pattern found a word that names the source is no measure of anything.
+            "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
             "Threshold": [hit.threshold for _, hit in rows],
             "This": [hit.one for _, hit in rows],
-            "Beside this": [hit.other for _, hit in rows],
+            "Beside this": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
         },
         hide_index=True,
+        placeholder="–",
         on_select="rerun",
         selection_mode="multi-row",
         key="falling items",

@@ -10,13 +10,13 @@ import streamlit as st
 from core.catalogue import graders, prices, set_price
 from core.errors import InputError
 from core.graders import BATCH_SHARE, Price
-from core.grading import jobs
+from core.grading import bills, jobs
 from core.project import Project
 from pages.parts.shared import presses, ui
 
 COUNTS = (
     *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
-    *("Tokens read", "of them cached", "Tokens written", "of them thinking"),
+    *("Tokens read", "of them cached", "Tokens written", "of them thinking", "Tokens told"),
 )
 MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
 CACHED, BATCH = "Per million read before (cached)", "In a batch, share of the price"
@@ -28,6 +28,9 @@ def past_jobs(project: Project) -> None:
     if not found:
         return
     st.header("Jobs", anchor=False)
+    told = dict.fromkeys((job.key for job in found), None) | {
+        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in bills(project)
+    }
     _table(
         {
             "Started": [job.started_at for job in found],
@@ -41,6 +44,7 @@ def past_jobs(project: Project) -> None:
             "of them cached": [job.cached_tokens or None for job in found],
             "Tokens written": [job.output_tokens or None for job in found],
             "of them thinking": [job.thinking_tokens or None for job in found],
+            "Tokens told": [told[job.key] for job in found],
             "Cost": [job.cost or None for job in found],
             "Told": [(job.asked.get("told") or {}).get("cost") for job in found],
             "By": [job.author for job in found],

@@ -188,10 +188,13 @@ class Desk {
     return this.data.can && one.number > 0;
   }
 
+  // What the grader is not asked does not count, whatever a person says of it.
+  allRated() {
+    return this.data.questions.filter((one) => this.canRate(one) && one.counts);
+  }
+
   rateAll() {
-    for (const one of this.data.questions) {
-      // What the grader is not asked does not count, whatever a person says of it.
-      if (!this.canRate(one) || !one.counts) continue;
+    for (const one of this.allRated()) {
       if (one.rating === 0) delete this.draft.ratings[one.id];
       else this.draft.ratings[one.id] = 0;
     }
@@ -201,6 +204,20 @@ class Desk {
     this.changed();
     this.reason.focus();
     this.reason.select();
+  }
+
+  // Whether to rate all 0 would change anything, and in words why it would not.
+  drawNone() {
+    const all = this.allRated();
+    const { ratings } = this.draft;
+    this.none.hidden = !all.length;
+    this.none.disabled = all.every((one) => (ratings[one.id] ?? one.rating) === 0);
+    const drafted = all.some((one) => one.id in ratings);
+    this.none.title = !this.none.disabled
+      ? ""
+      : drafted
+        ? "All its ratings are to become 0: the reason is asked for below"
+        : "All its ratings are 0 already";
   }
 
   drop() {
@@ -232,7 +249,7 @@ class Desk {
     const rated = data.questions.filter((one) => one.number > 0).length;
     this.count.textContent = data.hidden ? plural(rated, "question") : `${plural(rated, "question")}, strongest first`;
     if (data.can) this.count.title = "Focus a question and press 0 to 5 to override its rating; ↑ and ↓ move";
-    this.none.hidden = !data.questions.some((one) => this.canRate(one) && one.counts);
+    this.drawNone();
     const nodes = [];
     const still = new Map();
     for (const one of this.inOrder()) {

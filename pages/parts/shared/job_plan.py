@@ -205,7 +205,7 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
     """
     if not isinstance(grader, ReadingGrader):
         return request
-    columns = st.columns(3)
+    columns = st.columns(4)
     calls = columns[0].number_input(
         "Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap", persist_state="session",
         help="The job stops cleanly there, retries included, and can be started again.",
@@ -215,13 +215,19 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
         "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", persist_state="session",
         disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",
     )  # fmt: skip
-    flying = Request.concurrency
+    flying, patience = Request.concurrency, request.patience
     if is_endpoint(grader.spec):
         flying = columns[2].number_input(
             "Calls in flight", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
             help="Can be changed while the job runs.",
         )  # fmt: skip
-    return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying)
+        patience = 60 * columns[3].number_input(
+            "Minutes of patience", 0, None, round(patience / 60), key=f"{key} patience", persist_state="session",
+            help="How long the job waits for the endpoint where that is gone. It goes on by itself once it is back.",
+        )  # fmt: skip
+    return replace(
+        request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=float(patience)
+    )
 
 
 def is_endpoint(spec: GraderSpec) -> bool:

@@ -56,8 +56,16 @@ def _accompany(project: Project) -> None:
     now = job.progress
     st.progress(
         now.done / now.total if now.total else 0.0,
-        text=f"Grading: {now.done:,} of {now.total:,} pairs" + (", paused" if job.control.paused else ""),
+        text=f"Grading: {now.done:,} of {now.total:,} pairs{_standing_still(job)}",
     )
+
+
+def _standing_still(job: BackgroundJob) -> str:
+    """Why a job does not go on now, to follow how far it is; empty where it does."""
+    if job.control.paused:
+        return ", paused"
+    waits = job.control.awaited
+    return "" if waits is None else f"; it waits for the endpoint, next try at {waits.next_try:%H:%M}"
 
 
 def pace(job: BackgroundJob) -> float:
@@ -113,6 +121,12 @@ def state(job: BackgroundJob) -> str:
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if job.control.paused:
         return f"**Paused**. Calls that were in flight end and count. Begun {since}."
+    if (waits := job.control.awaited) is not None:
+        until = "" if waits.until is None else f" It is given up at {waits.until:%H:%M}."
+        return (
+            f"**Waits for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
+            f" The job goes on by itself.{until} Begun {since}."
+        )
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Mapping
@@ -214,6 +215,7 @@ def check(project: Project | None, screen: str) -> None:
         project.require(_to_see(screen)[0])
 
 
+@functools.cache
 def _to_see(screen: str) -> list[ActName]:
     """The acts of which one at least somebody may do who sees a screen: to read what it shows, where that is one."""
     acts = [act for act, rule in ACTS.items() if screen in rule.screens]

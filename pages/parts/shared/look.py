@@ -83,6 +83,11 @@ STYLE = """
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }
 .st-key-looking p { font-size: 0.93rem; }
+/* The same of answers: what it says may take two lines, and what changes it stands behind it. */
+.st-key-looking-at-answers { flex-wrap: nowrap; align-items: flex-start; gap: 0.4rem; }
+.st-key-looking-at-answers > :has([data-testid="stMarkdown"]) { flex: 0 1 auto; min-width: 0; }
+.st-key-looking-at-answers > :has([data-testid="stPopover"]) { flex: none; }
+.st-key-looking-at-answers button { min-height: 1.6rem; padding: 0 0.5rem; }
 .st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; }
 .st-key-looking-beside { flex-wrap: nowrap; }
 /* What a choice beside the line is called stands before it. */
@@ -145,6 +150,10 @@ STYLE = """
 /* Charts beside each other stand below each other where they would have no room to be read. */
 [class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
 [class*="st-key-beside"] [data-testid="stColumn"] { min-width: min(24rem, 100%); }
+/* The words of a chart: Streamlit's own grey is too light on a white page. */
+[data-testid="stVegaLiteChart"] svg text[fill="#808495"] { fill: var(--ew-dim); }
+/* What has no room in a box of choices ends in an ellipsis. */
+[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 /* What listens and shows nothing takes no room. */
 .st-key-remember, .st-key-place, .st-key-links-to-home { display: none; }
 """

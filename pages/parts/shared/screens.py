@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 
 import streamlit as st
@@ -22,6 +22,7 @@ GROUPS = {
     "Review": {
         "passages": ("Passages", ":material/article:"),
         "disagreements": ("Disagreements", ":material/compare_arrows:"),
+        "adjudication": ("Adjudication", ":material/balance:"),
         "changes": ("Changes", ":material/difference:"),
     },
     "Exams": {
@@ -68,31 +69,32 @@ export default function () {
 )
 
 
-def navigation() -> tuple[str, st.Page]:
-    """Declare the screens; returns the name of the one that the person is on, and the screen."""
+def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
+    """Declare the screens; returns the name of the one that the person is on, that screen, and all of them by name."""
     pages = {
-        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home"): name
+        name: st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
         for name, (title, icon) in SCREENS.items()
     }
-    page = st.navigation(list(pages), position="hidden")
-    return pages[page], page
+    here = st.navigation(list(pages.values()), position="hidden")
+    return next(name for name, page in pages.items() if page is here), here, pages
 
 
-def menu(choices: Mapping[str, str], shows: Callable[[str], bool] = lambda screen: True) -> None:
+def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
     """Links to the screens, in groups.
 
     Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
     next screen, as a step of its own that Back takes back.
 
     Args:
+        pages: the screens as `navigation` declared them: one that is named is looked for among all of them.
         choices: what goes along to the next screen, as the address says it.
-        shows: whether a screen is among them, by its name.
+        visible: names of the screens that are among them.
     """
     _home(key="links-to-home")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
-            if not (shown := {name: screen for name, screen in screens.items() if shows(name)}):
+            if not (shown := {name: screen for name, screen in screens.items() if name in visible}):
                 continue
             st.caption(group)
             for name, (title, icon) in shown.items():
-                st.page_link(f"pages/{name}.py", label=title, icon=icon, query_params=choices, width="stretch")
+                st.page_link(pages[name], label=title, icon=icon, query_params=choices, width="stretch")

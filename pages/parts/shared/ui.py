@@ -243,6 +243,16 @@ def sees(screen: str) -> bool:
         return True
 
 
+def visible() -> frozenset[str]:
+    """Names of the screens that whoever is here may see, for the menu."""
+    try:
+        found = chosen_project()
+    except WorkbenchError:
+        # The screen itself says what is wrong with the project.
+        return frozenset(screens.SCREENS)
+    return frozenset(name for name in screens.SCREENS if login.sees(found, name))
+
+
 def check(screen: str) -> None:
     """Refuse a screen that the role of whoever is here does not include, in a sentence.
 

@@ -1,0 +1,97 @@
+"""An endpoint that is gone: it is asked by one call after ever longer pauses, until it answers or patience ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from core.errors import GradingError
+from core.graders.control import Awaited, Control
+
+FIRST_PAUSE = 30.0
+LONGEST_PAUSE = 600.0
+"""The first pause, and the longest one, before it is asked again (seconds); each is twice the one before."""
+WORTH_SAYING = 5.0
+"""Seconds from which a wait that an endpoint asked for is shown."""
+
+
+class Absence:
+    """Whether an endpoint is gone, and when it is asked again.
+
+    Args:
+        address: of the endpoint.
+        control: says how long it is waited for, and is told of the waiting.
+        report: takes a line for people.
+        clock: gives a time in seconds that never goes back; pauses are measured by it.
+    """
+
+    def __init__(
+        self, address: str, control: Control, report: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
+        self._address, self._control, self._report, self._clock = address, control, report, clock
+        self._until: float | None = None
+        self._next_try = 0.0
+        self._tries = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is waited for."""
+        return self._until is not None
+
+    @property
+    def room(self) -> int:
+        """Calls that may be in flight while it is gone: one, once it is time to try."""
+        return int(self._clock() >= self._next_try)
+
+    def wait(self, said: str, told: float | None) -> GradingError | None:
+        """Begin to wait for it, or wait on after a try that failed.
+
+        Args:
+            said: what went wrong.
+            told: seconds that the endpoint asks to wait; None where it says nothing.
+
+        Returns:
+            That it is given up, where the patience is at its end; None where it is asked again.
+        """
+        now = self._clock()
+        if self._until is None:
+            self._until, self._tries = now + self._control.patience, 0
+        elif now >= self._until:
+            minutes = self._control.patience / 60
+            return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes", said)
+        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._tries, 30)), told or 0.0)
+        self._tries += 1
+        # The last try is at the end of the patience, whatever the pauses come to.
+        self._next_try = min(now + pause, self._until)
+        wall = datetime.now()
+        next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
+        awaited = Awaited(said, next_try, until)
+        self._control.await_endpoint(awaited)
+        self._report(f"the job {awaited}")
+        return None
+
+    def asked_to_wait(self, said: str, seconds: float) -> None:
+        """Show that the endpoint said itself when to ask again."""
+        if seconds >= WORTH_SAYING and not self.gone:
+            self._control.await_endpoint(Awaited(said, datetime.now() + timedelta(seconds=seconds)))
+
+    def over(self) -> bool:
+        """The endpoint said something; whether it was gone until now."""
+        self._control.await_endpoint(None)
+        if self._until is None:
+            return False
+        self._until = None
+        self._report("the endpoint answers again")
+        return True
+
+    def given_up(self, what: str, last: str) -> GradingError:
+        """That the endpoint is given up.
+
+        Args:
+            what: it does, and how that showed.
+            last: what went wrong last.
+        """
+        return GradingError(
+            f"The endpoint {what}, the last one with: {last}.",
+            f"See that {self._address} is up and the right address, then grade what is missing.",
+        )

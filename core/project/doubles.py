@@ -1,0 +1,327 @@
+"""Double assignments: queries that several people judge blindly, and who takes part; until when queries are due."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from core.errors import InputError, NotAllowed
+from core.project.project import Cursor, Project, as_name, log
+from core.text import clean_text, first_few
+
+MOST_WANTED = 10
+"""People who judge the same at most."""
+TAKING_PART = ("asked", "claimed")
+TURNS = (*TAKING_PART, "declined", "released")
+"""What can be said of somebody and a double assignment."""
+
+
+@dataclass(frozen=True)
+class Double:
+    """A query, or some of its passages, that several people judge blindly.
+
+    Args:
+        passages: ids of those that it is about; None for all of the query.
+        wanted: how many people are to judge them.
+        adjudicator: who decides what differs, beside the organizers; None for nobody in particular.
+        people: what was last said of whoever was asked, claimed it, declined or was released, by name.
+        reasons: why they declined, by name, where they said so.
+    """
+
+    key: int
+    query_id: str
+    passages: tuple[str, ...] | None
+    wanted: int
+    adjudicator: str | None
+    author: str
+    stated_at: datetime
+    people: Mapping[str, str]
+    reasons: Mapping[str, str]
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The names of those who take part."""
+        return tuple(name for name, turn in self.people.items() if turn in TAKING_PART)
+
+    @property
+    def free(self) -> int:
+        """How many more people may claim it."""
+        return max(self.wanted - len(self.present), 0)
+
+
+def doubles(project: Project) -> list[Double]:
+    """The double assignments that are open, in the order of the queries."""
+    people: dict[int, dict[str, str]] = {}
+    reasons: dict[int, dict[str, str]] = {}
+    for key, name, turn, reason in project.rows(
+        "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason, double_turn_key) FROM double_turns t"
+        " GROUP BY ALL ORDER BY double_key, min(double_turn_key)"
+    ):
+        people.setdefault(key, {})[name] = turn
+        if reason:
+            reasons.setdefault(key, {})[name] = reason
+    passages: dict[int, list[str]] = {}
+    for key, passage_id in project.rows(
+        "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
+        " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
+    ):
+        passages.setdefault(key, []).append(passage_id)
+    return [
+        Double(
+            key, query_id, tuple(passages.get(key, ())) if some else None, wanted, adjudicator, author, stated_at,
+            people.get(key, {}), reasons.get(key, {}),
+        )
+        for key, query_id, some, wanted, adjudicator, author, stated_at in project.rows(
+            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted, adjudicator, author, stated_at"
+            " FROM doubles JOIN queries USING (query_key) WHERE ended_at IS NULL ORDER BY query_key"
+        )
+    ]  # fmt: skip
+
+
+def double_of(project: Project, query_id: str) -> Double:
+    """The open double assignment of a query.
+
+    Raises:
+        InputError: it has none.
+    """
+    found = next((one for one in doubles(project) if one.query_id == query_id), None)
+    if found is None:
+        raise InputError(f"Query {query_id} is not doubly assigned.", "See exam double list.")
+    return found
+
+
+def assign_double(
+    project: Project,
+    query_id: str,
+    author: str,
+    people: Sequence[str] = (),
+    wanted: int | None = None,
+    passages: Iterable[str] | None = None,
+    adjudicator: str | None = None,
+) -> None:
+    """Let several people judge a query, or some of its passages, without seeing what the others give.
+
+    Args:
+        people: names of those who are asked to; further ones may claim it, up to `wanted`.
+        wanted: how many are to judge; for None those who are asked, and 2 at least.
+        passages: ids; None for all of the query.
+        adjudicator: somebody who may decide what differs though they are no organizer.
+
+    Raises:
+        InputError: no such query or passage, it is doubly assigned already, or the people are too few, too many, or
+            the adjudicator is one of them.
+        NotAllowed: only an organizer may.
+    """
+    names = list(dict.fromkeys(as_name(name) for name in people))
+    decider = as_name(adjudicator or "") or None
+    number = max(len(names), 2) if wanted is None else wanted
+    if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
+        raise InputError(
+            f"{len(names)} people of {number} cannot judge query {query_id} doubly.",
+            f"Ask for 2 to {MOST_WANTED} people, and name no more than that.",
+        )
+    if decider in names:
+        raise InputError(f"{decider} would decide on their own judgments.", "Name somebody who takes no part.")
+    with project.transaction(act="assign work", author=author) as cursor:
+        query = _query(cursor, query_id)
+        if cursor.execute("SELECT 1 FROM doubles WHERE query_key = ? AND ended_at IS NULL", [query]).fetchall():
+            raise InputError(f"Query {query_id} is doubly assigned already.", "End that first: exam double end.")
+        keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
+        (key,) = cursor.execute(
+            "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
+            " RETURNING double_key",
+            [query, keys, number, decider, as_name(author)],
+        ).fetchall()[0]
+        for name in names:
+            _turn(cursor, key, name, "asked", "", author)
+        told = {"people": names} | ({} if keys is None else {"passages": len(keys)})
+        log(cursor, author, "assign double", query=query_id, wanted=number, **told)
+
+
+def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
+    """Ids of passages of a query's pool that were drawn at random, the same ones for the same seed.
+
+    Raises:
+        InputError: there are not so many.
+    """
+    pooled = [
+        passage_id
+        for (passage_id,) in project.rows(
+            "SELECT passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE query_id = ? ORDER BY position",
+            [query_id],
+        )
+    ]
+    if not 1 <= size <= len(pooled):
+        raise InputError(
+            f"{size} of the {len(pooled)} pooled passages of {query_id} cannot be drawn.", "Ask for fewer."
+        )
+    return random.Random(seed).sample(pooled, size)
+
+
+def claim_double(project: Project, query_id: str, author: str) -> None:
+    """Take part in the double assignment of a query.
+
+    Raises:
+        InputError: it has none, or nobody more is wanted.
+        NotAllowed: they adjudicate it, or are no assessor.
+    """
+    with project.transaction(act="claim work", author=author) as cursor:
+        found, name = double_of(project, query_id), as_name(author)
+        if name == found.adjudicator:
+            raise NotAllowed(f"{name} adjudicates query {query_id}.", "Who decides takes no part.")
+        if found.people.get(name) == "asked":
+            # It is theirs already: now they say that they will.
+            pass
+        elif name in found.present:
+            raise InputError(f"{name} takes part in {query_id} already.")
+        elif not found.free:
+            raise InputError(
+                f"Nobody more is wanted for query {query_id}: {first_few(list(found.present))} judge it.",
+                "Claim another one: exam double list.",
+            )
+        _turn(cursor, found.key, name, "claimed", "", author)
+        log(cursor, author, "claim double", query=query_id)
+
+
+def decline_double(project: Project, query_id: str, author: str, reason: str = "") -> None:
+    """Take no part, or no longer, in the double assignment of a query: its place is free for others.
+
+    Raises:
+        InputError: it has none, or they take no part.
+    """
+    with project.transaction(act="claim work", author=author) as cursor:
+        _leave(project, cursor, query_id, as_name(author), "declined", reason, author)
+        log(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
+
+
+def release_double(project: Project, query_id: str, name: str, author: str) -> None:
+    """Let somebody take part no longer: its place is free for others.
+
+    Raises:
+        InputError: the query has no double assignment, or they take no part.
+        NotAllowed: only an organizer may.
+    """
+    with project.transaction(act="assign work", author=author) as cursor:
+        _leave(project, cursor, query_id, as_name(name), "released", "", author)
+        log(cursor, author, "release double", query=query_id, person=as_name(name))
+
+
+def write_end(cursor: Cursor, double: Double, author: str) -> None:
+    """End a double assignment: what people give from then on, and what nobody decided on, counts as anywhere else."""
+    cursor.execute(
+        "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
+        [as_name(author), double.key],
+    )
+    log(cursor, author, "end double", query=double.query_id)
+
+
+def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None) -> None:
+    """Refuse that somebody changes what they gave in a double assignment, once it was decided on.
+
+    Args:
+        question_key: None for a judgment.
+
+    Raises:
+        InputError: it was decided on.
+    """
+    found = cursor.execute(
+        "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
+        " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ? AND d.query_key = ?"
+        " AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
+        [as_name(name), query_key, passage_key, question_key],
+    ).fetchall()
+    if found:
+        raise InputError(
+            f"{found[0][0]} has adjudicated this: what {as_name(name)} gave stays as it is.",
+            "Whoever decided can take the decision back: exam adjudicate undo.",
+        )
+
+
+def set_due(project: Project, query_ids: Sequence[str], due: date | None, author: str, name: str | None = None) -> None:
+    """Say until when queries are to be done.
+
+    Args:
+        due: the last day; None takes it back.
+        name: for whom; for None for everybody whose query it is.
+
+    Raises:
+        InputError: there is no such query, or none is named.
+        NotAllowed: only an organizer may.
+    """
+    if not query_ids:
+        raise InputError("No query is named.", "Name the queries that the day is for.")
+    person = None if name is None else as_name(name)
+    with project.transaction(act="assign work", author=author) as cursor:
+        for query_id in dict.fromkeys(query_ids):
+            cursor.execute(
+                "INSERT INTO dues VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
+                [_query(cursor, query_id), person, due, as_name(author)],
+            )
+        told: dict[str, object] = {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
+        told |= {"due": due.isoformat()} if due else {}
+        log(cursor, author, "set due", **told, **({"person": person} if person else {}))
+
+
+class Dues:
+    """Until when which query is to be done, and by whom."""
+
+    def __init__(self, stated: Mapping[tuple[str, str | None], date]) -> None:
+        self._stated = stated
+
+    def of(self, query_id: str, name: str | None = None) -> date | None:
+        """The day for a query: that of the person where one was said, else that of everybody; None for none."""
+        own = None if name is None else self._stated.get((query_id, name))
+        return own or self._stated.get((query_id, None))
+
+
+def dues(project: Project) -> Dues:
+    """All days that stand."""
+    return Dues(
+        {
+            (query_id, name): due
+            for query_id, name, due in project.rows(
+                "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
+                " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries USING (query_key)"
+                " WHERE due IS NOT NULL"
+            )
+        }
+    )
+
+
+def _leave(project: Project, cursor: Cursor, query_id: str, name: str, turn: str, reason: str, author: str) -> None:
+    found = double_of(project, query_id)
+    if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
+        raise InputError(f"{name} takes no part in the double assignment of {query_id}.", "See exam double list.")
+    _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
+
+
+def _turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: str) -> None:
+    cursor.execute(
+        "INSERT INTO double_turns VALUES (nextval('keys'), ?, ?, ?, ?, ?, now()::TIMESTAMP)",
+        [key, name, act, reason, as_name(author)],
+    )
+
+
+def _query(cursor: Cursor, query_id: str) -> int:
+    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    if not found:
+        raise InputError(f"There is no query {query_id}.", "Import it first.")
+    return int(found[0][0])
+
+
+def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
+    found = dict(
+        cursor.execute(
+            "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key) WHERE query_key = ?"
+            " AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
+            [query, list(passages)],
+        ).fetchall()
+    )
+    if strange := [one for one in passages if one not in found]:
+        raise InputError(f"{first_few(strange)} is not in the pool of query {query_id}.", "Name pooled passages.")
+    if not found:
+        raise InputError("No passage is named.", "Leave passages away for all of the query.")
+    return sorted(found.values())

@@ -1,0 +1,337 @@
+"""Adjudication: what several people gave for the same without seeing each other, and what was decided on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+from core.bank import latest_version
+from core.errors import InputError, NotAllowed
+from core.labels import write_override, write_withdrawal
+from core.project import (
+    ADJUDICATED,
+    PREFIX,
+    SCALE,
+    Cursor,
+    Double,
+    Project,
+    as_name,
+    done_queries,
+    double_of,
+    doubles,
+    log,
+    put_judgment,
+    write_end,
+)
+from core.text import clean_text, how_many
+
+Standing = Literal["differs", "agrees", "waiting", "decided"]
+STANDINGS: Mapping[Standing, str] = {
+    "differs": "awaits adjudication: what people gave differs, or some gave nothing",
+    "agrees": "all gave the same, and nobody has accepted it yet",
+    "waiting": "somebody has still to give theirs",
+    "decided": "a decision stands, and counts",
+}
+AGREED = "All gave the same."
+"""The reason of a decision that accepts what all gave."""
+
+Place = tuple[str, str, str | None]
+"""Ids of query, passage and, where ratings of a question are meant, the question."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What somebody decided; `value` is None where they took it back."""
+
+    value: int | None
+    reason: str
+    author: str
+    stated_at: datetime
+
+
+@dataclass(frozen=True)
+class Contested:
+    """What the people of a double assignment gave for the same passage, or question and passage.
+
+    Args:
+        question_id: None where they judged the passage.
+        query, question: their words; the question's as they are now.
+        given: by name; None for somebody who gave nothing and is done with the query, or is still to give theirs.
+        decision: the one that stands.
+    """
+
+    query_id: str
+    passage_id: str
+    question_id: str | None
+    query: str
+    question: str | None
+    given: Mapping[str, int | None]
+    standing: Standing
+    decision: Decision | None = None
+
+    @property
+    def place(self) -> Place:
+        """What tells it from every other one."""
+        return self.query_id, self.passage_id, self.question_id
+
+
+# Beside a query's questions stand the judgments of its passages, whose question is NULL.
+_GIVEN = (
+    "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id, words, g.name, value"
+    " FROM doubles d JOIN queries USING (query_key) JOIN ("
+    " SELECT p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
+    "  NULL AS words, j.value::INTEGER AS value FROM double_people p JOIN sources s ON s.name = $prefix || p.name"
+    "  JOIN judgments j USING (source_key) WHERE p.present"
+    " UNION ALL SELECT h.double_key, o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
+    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN overrides o USING (override_key)"
+    "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
+    "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
+    "  LEFT JOIN question_texts t ON t.text_key = r.text_key"
+    "  WHERE withdrawn_at IS NULL AND o.question_text_key = r.text_key GROUP BY ALL"
+    " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key JOIN passages USING (passage_key)"
+    " WHERE d.ended_at IS NULL AND (d.passage_keys IS NULL OR list_contains(d.passage_keys, g.passage_key))"
+    " ORDER BY d.query_key, passage_key, question_key NULLS FIRST, g.name"
+)
+_DECIDED = (
+    "SELECT query_id, passage_id, question_id, value, a.reason, a.author, a.stated_at FROM {} a"
+    " JOIN doubles USING (double_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    " LEFT JOIN questions q ON q.question_key = a.question_key"
+)
+
+
+def contested(project: Project, query_id: str | None = None) -> list[Contested]:
+    """What people gave in the open double assignments on which one may decide: what awaits a decision first.
+
+    Args:
+        query_id: only those of this query; of all for None.
+
+    Raises:
+        NotAllowed: whoever asks is neither organizer nor assessor.
+    """
+    with project.doing("adjudicate"):
+        return _contested(project, [one for one in doubles(project) if _may_decide(project, one, None)], query_id)
+
+
+def _contested(project: Project, among: list[Double], query_id: str | None) -> list[Contested]:
+    mine = {one.key: one for one in among}
+    done = done_queries(project)
+    given: dict[Place, dict[str, int]] = {}
+    about: dict[Place, tuple[int, str, str | None]] = {}
+    for key, query, text, passage, question, words, name, value in project.rows(
+        _GIVEN, {"prefix": PREFIX, "version": latest_version(project)}
+    ):
+        if key in mine and query_id in (None, query):
+            given.setdefault((query, passage, question), {})[name] = value
+            about[query, passage, question] = key, text, words
+    decided = {
+        (query, passage, question): Decision(*said)
+        for query, passage, question, *said in project.rows(
+            _DECIDED.format("standing_adjudications") + " WHERE ended_at IS NULL"
+        )
+    }
+    found = []
+    for place, values in given.items():
+        key, text, words = about[place]
+        double, decision = mine[key], decided.get(place)
+        complete = {name: values.get(name) for name in double.present}
+        standing: Standing = "decided" if decision else _standing(double, complete, done)
+        found.append(Contested(*place, text, words, complete, standing, decision))
+    order = get_args(Standing)
+    return sorted(found, key=lambda one: order.index(one.standing))
+
+
+def _standing(double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]) -> Standing:
+    waiting = any(value is None and double.query_id not in done.get(name, ()) for name, value in given.items())
+    if double.free or waiting:
+        return "waiting"
+    return "agrees" if len(set(given.values())) == 1 else "differs"
+
+
+def decide(project: Project, place: Place, value: int, reason: str, author: str) -> None:
+    """Decide what counts: as judgment of the source `adjudicated`, or as override of the question's rating.
+
+    A decision that stood before gives way, and stays on record.
+
+    Args:
+        value: 0 to 3 for a passage, 0 to 5 for a question and a passage.
+        reason: why.
+
+    Raises:
+        InputError: a value out of range, no reason, or there is nothing to decide on yet.
+        NotAllowed: they take part, or are neither organizer nor named as adjudicator.
+    """
+    reason = clean_text(reason).strip()
+    if not reason:
+        raise InputError("The reason is empty.", "Say in a few words why it is so.")
+
+    def write(cursor: Cursor, double: Double, one: Contested) -> None:
+        if one.standing == "waiting":
+            raise InputError(
+                f"Not everybody has given theirs for passage {one.passage_id} of query {one.query_id}.",
+                "Wait until they have, or say that they are done, or release them: exam double release.",
+            )
+        _write(project, cursor, double, one, value, reason, author)
+
+    _each(project, place[0], author, write, lambda one: one.place == place)
+
+
+def accept_agreed(project: Project, query_id: str, author: str) -> int:
+    """Decide what all people of a double assignment gave alike, wherever nobody has decided yet.
+
+    Returns:
+        How many decisions were made.
+
+    Raises:
+        InputError: the query is not doubly assigned, or there is nothing to accept.
+        NotAllowed: as `decide` says.
+    """
+
+    def write(cursor: Cursor, double: Double, one: Contested) -> None:
+        (value,) = set(one.given.values())
+        _write(project, cursor, double, one, int(value or 0), AGREED, author)
+
+    return _each(project, query_id, author, write, lambda one: one.standing == "agrees")
+
+
+def undo_decision(project: Project, place: Place, author: str) -> None:
+    """Take the decision back that stands: it awaits another one, and the override that it made is withdrawn.
+
+    Raises:
+        InputError: none stands.
+        NotAllowed: as `decide` says.
+    """
+
+    def write(cursor: Cursor, double: Double, one: Contested) -> None:
+        if one.decision is None:
+            raise InputError("No decision stands there.", "See exam adjudicate list.")
+        _clear(cursor, double, one, author)
+        _state(cursor, double, one, None, None, "", author)
+        log(cursor, author, "undo adjudication", **_named(one))
+
+    _each(project, place[0], author, write, lambda one: one.place == place)
+
+
+def decisions(project: Project, place: Place) -> list[Decision]:
+    """Everything that was decided and taken back on something, newest first."""
+    with project.doing("adjudicate"):
+        return [
+            Decision(*row[3:])
+            for row in project.rows(
+                _DECIDED.format("adjudications") + " WHERE query_id = ? AND passage_id = ?"
+                " AND question_id IS NOT DISTINCT FROM ? ORDER BY adjudication_key DESC",
+                list(place),
+            )
+        ]
+
+
+def end_double(project: Project, query_id: str, author: str) -> None:
+    """End the double assignment of a query: what everybody gave is open from then on, and counts as anywhere else.
+
+    Raises:
+        InputError: the query is not doubly assigned, or something in it awaits adjudication.
+        NotAllowed: only an organizer may.
+    """
+    with project.transaction(act="assign work", author=author) as cursor:
+        double = double_of(project, query_id)
+        # What only organizers may do is done with everything, also by one who takes part.
+        waits = sum(one.standing == "differs" for one in _contested(project, [double], query_id))
+        if waits:
+            raise InputError(
+                f"{how_many(waits, 'decisions')} on query {query_id} would be missing.",
+                "Adjudicate what differs first: exam adjudicate list.",
+            )
+        write_end(cursor, double, author)
+
+
+def may_decide(project: Project, name: str) -> list[str]:
+    """Ids of the doubly assigned queries on which somebody may decide."""
+    if not project.allows("adjudicate"):
+        return []
+    return [one.query_id for one in doubles(project) if _may_decide(project, one, name or None)]
+
+
+def _may_decide(project: Project, double: Double, author: str | None) -> bool:
+    member = project.member()
+    name = member.name if member is not None else project.reader or author
+    if name in double.present:
+        return False
+    return member is None or member.role == "organizer" or name == double.adjudicator
+
+
+def _each(
+    project: Project,
+    query_id: str,
+    author: str,
+    write: Callable[[Cursor, Double, Contested], None],
+    which: Callable[[Contested], bool],
+) -> int:
+    with project.transaction(act="adjudicate", author=author) as cursor:
+        double = double_of(project, query_id)
+        if as_name(author) in double.present:
+            raise NotAllowed(f"{author} takes part in query {query_id}.", "Somebody decides who does not.")
+        if not _may_decide(project, double, author):
+            raise NotAllowed(
+                f"{author} may not decide on query {query_id}.", "An organizer does, or whom one named as adjudicator."
+            )
+        found = [one for one in contested(project, query_id) if which(one)]
+        if not found:
+            raise InputError(f"Nothing of query {query_id} is to be decided so.", "See exam adjudicate list.")
+        for one in found:
+            write(cursor, double, one)
+    return len(found)
+
+
+def _write(
+    project: Project, cursor: Cursor, double: Double, one: Contested, value: int, reason: str, author: str
+) -> None:
+    _clear(cursor, double, one, author)
+    override = None
+    if one.question_id is not None:
+        override = write_override(project, cursor, one.question_id, one.passage_id, value, reason, author)
+    elif value not in SCALE:
+        raise InputError(f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}.")
+    else:
+        put_judgment(cursor, ADJUDICATED, *_keys(cursor, one)[:2], value)
+    _state(cursor, double, one, value, override, reason, author)
+    given = {name: said for name, said in one.given.items() if said is not None}
+    log(cursor, author, "adjudicate", **_named(one), value=value, given=given, reason=reason)
+
+
+def _clear(cursor: Cursor, double: Double, one: Contested, author: str) -> None:
+    """Take away what the decision that stands had made."""
+    query, passage, question = _keys(cursor, one)
+    if one.question_id is None:
+        if one.decision is not None:
+            put_judgment(cursor, ADJUDICATED, query, passage, None)
+        return
+    for (key,) in cursor.execute(
+        "SELECT override_key FROM standing_adjudications WHERE double_key = ? AND passage_key = ? AND question_key = ?",
+        [double.key, passage, question],
+    ).fetchall():
+        write_withdrawal(cursor, key, author)
+
+
+def _keys(cursor: Cursor, one: Contested) -> tuple[int, int, int | None]:
+    query, passage, question = cursor.execute(
+        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages"
+        " WHERE passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?)",
+        [one.query_id, one.passage_id, one.question_id],
+    ).fetchall()[0]
+    return query, passage, question
+
+
+def _state(
+    cursor: Cursor, double: Double, one: Contested, value: int | None, override: int | None, reason: str, author: str
+) -> None:
+    _, passage, question = _keys(cursor, one)
+    cursor.execute(
+        "INSERT INTO adjudications VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
+        [double.key, passage, question, value, override, reason, as_name(author)],
+    )
+
+
+def _named(one: Contested) -> dict[str, str]:
+    question = {} if one.question_id is None else {"question": one.question_id}
+    return {"query": one.query_id, "passage": one.passage_id, **question}

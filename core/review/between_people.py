@@ -1,0 +1,118 @@
+"""Agreement between people: over what two or more of them judged or rated, each pair of persons and all together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from core.measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
+from core.project import PREFIX, SCALE, Project
+from core.types import RATINGS
+
+Kind = Literal["judgments", "ratings"]
+SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
+"""What people give, and the values that it may have: judgments of passages, ratings of questions in passages."""
+
+
+@dataclass(frozen=True)
+class OfPair:
+    """How well two people agree.
+
+    Args:
+        n: things that both gave a value for.
+        same: those for which it is the same value.
+        kappa, weighted: Cohen's kappa, and with disagreements weighted by the square of their distance.
+        alpha: Krippendorff's, with ordinal distances.
+    """
+
+    left: str
+    right: str
+    n: int
+    same: int
+    kappa: Coefficient
+    weighted: Coefficient
+    alpha: Coefficient
+
+
+@dataclass(frozen=True)
+class BetweenPeople:
+    """How well people agree on one kind of what they give.
+
+    Args:
+        n: things for which two or more people gave a value.
+        same: those for which all gave the same.
+        people: how many of these things each has a value for, by name.
+        alpha: Krippendorff's of all of them, with ordinal distances; whoever left something out does not count there.
+        pairs: of all who have something in common, those with most first.
+    """
+
+    kind: Kind
+    n: int
+    same: int
+    people: Mapping[str, int]
+    alpha: Coefficient
+    pairs: list[OfPair]
+
+
+_VALUES: Mapping[Kind, str] = {
+    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix) + 1) AS name,"
+    " value::INTEGER AS value FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+    " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
+    # What was decided is nobody's own rating.
+    "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
+    " arg_max(rating, override_key)::INTEGER AS value FROM overrides JOIN questions USING (question_key)"
+    " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
+    " AND override_key NOT IN (SELECT override_key FROM adjudications WHERE override_key IS NOT NULL)"
+    " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
+}
+
+
+def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
+    """How well people agree, on judgments and on ratings; only as far as whoever asks may see what others gave.
+
+    Source: Cohen 1960 and 1968, Krippendorff 2011, as `core.measures` has them.
+
+    Args:
+        query_id: in this query alone; in all for None.
+    """
+    return [_of_kind(project, kind, query_id) for kind in SCALES]
+
+
+def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
+    rows = project.rows(
+        f"WITH given AS ({_VALUES[kind]}) SELECT thing, name, value FROM given"
+        " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
+        {"prefix": PREFIX, "query": query_id},
+    )
+    things: dict[Hashable, dict[str, int]] = defaultdict(dict)
+    for thing, name, value in rows:
+        things[thing][name] = value
+    names = sorted({name for values in things.values() for name in values})
+    matrix = np.full((len(things), len(names)), np.nan)
+    for row, values in enumerate(things.values()):
+        for name, value in values.items():
+            matrix[row, names.index(name)] = value
+    pairs = [
+        _of_pair(names[one], names[other], matrix[:, [one, other]], SCALES[kind])
+        for one, other in combinations(range(len(names)), 2)
+    ]
+    return BetweenPeople(
+        kind,
+        len(things),
+        sum(len(set(values.values())) == 1 for values in things.values()),
+        {name: int((~np.isnan(matrix[:, at])).sum()) for at, name in enumerate(names)},
+        krippendorff_alpha(matrix, "ordinal"),
+        sorted((one for one in pairs if one.n), key=lambda one: -one.n),
+    )
+
+
+def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) -> OfPair:
+    both = values[~np.isnan(values).any(axis=1)].astype(int)
+    table = cross_table(both[:, 0], both[:, 1], scale, scale)
+    same = int((both[:, 0] == both[:, 1]).sum())
+    return OfPair(left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table))

@@ -1,0 +1,163 @@
+"""Adjudication: what several people gave for the same without seeing each other, beside what it is about; decide it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.project import SCALE, Project, passage_texts
+from core.review import (
+    STANDINGS,
+    Contested,
+    Place,
+    accept_agreed,
+    contested,
+    decide,
+    decisions,
+    may_decide,
+    undo_decision,
+)
+from core.text import how_many
+from core.types import RATINGS
+from pages.parts.review.guiding import guidelines_beside
+from pages.parts.shared import presses, ui
+from pages.parts.shared.html import text_html, visible
+
+TITLES = {"differs": "Differs", "agrees": "Agrees", "waiting": "Waiting", "decided": "Decided"}
+# The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
+STYLE = """
+.st-key-adjudicate { flex-wrap: wrap; align-items: flex-start; }
+.st-key-adjudicate > :first-child { flex: 3 1 26rem; min-width: min(100%, 26rem); }
+.st-key-adjudicate > :last-child { flex: 2 1 18rem; min-width: min(100%, 18rem); }
+"""
+AT, DONE = "adjudicated place", "adjudicated now"
+QUESTION = "question"
+
+
+def opened(listed: list[Contested]) -> int:
+    """The number in the list of what the address names, or that was open last; the first where that is gone."""
+    named = st.query_params.get("query"), st.query_params.get("passage"), st.query_params.get(QUESTION)
+    wanted = (st.session_state.get(AT), named if named[0] else None)
+    return next((at for place in wanted if place for at, one in enumerate(listed) if one.place == place), 0)
+
+
+def step(project: Project, listed: list[Contested], at: int) -> None:
+    """Where in the list one is, and the ways on."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{at + 1:,} of {len(listed):,}", width="content")
+        for label, key, to in (("Previous", "ArrowLeft", at - 1), ("Next", "ArrowRight", at + 1)):
+            if presses.button(label, key=f"adjudicate {label}", shortcut=key, disabled=not 0 <= to < len(listed)):
+                go_to(listed[to].place)
+        same = [one for one in listed if one.query_id == listed[at].query_id and one.standing == "agrees"]
+        if same and presses.button(
+            f"Accept all {len(same):,} of this query", key="accept agreed", icon=":material/done_all:"
+        ):
+            did(lambda: said(accept_agreed(project, listed[at].query_id, ui.author())))
+
+
+def said(made: int) -> str:
+    """What is said of decisions that were made at once."""
+    return f"{how_many(made, 'decisions')} made."
+
+
+def go_to(place: Place) -> None:
+    """Open something else."""
+    st.session_state[AT] = place
+    st.rerun()
+
+
+def did(work: object) -> None:
+    """Do something, keep what came of it for the run that follows, and draw anew."""
+    try:
+        st.session_state[DONE] = work(), None  # type: ignore[operator]
+    except WorkbenchError as error:
+        st.session_state[DONE] = "", error
+    st.rerun()
+
+
+def about(project: Project, one: Contested) -> None:
+    """The query, the passage, and the question whose rating is meant."""
+    st.html(f'<div class="asked" dir="auto"><b>{visible(one.query)}</b></div>')
+    text = passage_texts(project, [one.passage_id]).get(one.passage_id)
+    st.html(text_html(text, []) if text else '<p class="gray">The text of this passage is not there.</p>')
+    if one.question_id is not None:
+        st.html(f'<div class="asked" dir="auto">{visible(one.question or one.question_id)}</div>')
+    chosen = {"question": one.question_id} if one.question_id else {}
+    ui.go("passages", "This passage with all that is known of it", query=one.query_id, passage=one.passage_id, **chosen)
+
+
+def values(project: Project, one: Contested) -> None:
+    """What everybody gave, the decision that stands, and a way to make or undo one."""
+    judged = one.question_id is None
+    for name, value in one.given.items():
+        what = "nothing" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
+        st.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
+    st.caption(ui.plain(STANDINGS[one.standing].capitalize() + "."))
+    if one.decision is not None:
+        st.success(
+            ui.plain(f"{one.decision.author} decided {one.decision.value}: {one.decision.reason}"),
+            icon=":material/gavel:",
+        )
+        if presses.button("Undo the decision", key="undo decision", type="tertiary", icon=":material/undo:"):
+            did(lambda: undo_decision(project, one.place, ui.author()) or "It awaits adjudication again.")
+    if one.standing == "waiting":
+        return
+    reason = st.text_input("Reason", key=f"reason {one.place}", placeholder="Why, by the guidelines")
+    with st.container(horizontal=True):
+        for value in SCALE if judged else RATINGS:
+            label = SCALE[value].capitalize() if judged else str(value)
+            if presses.button(label, key=f"decide {value}", help=f"Decide {value}", shortcut=str(value)):
+                did(lambda value=value: decided(project, one, value, reason))
+
+
+def decided(project: Project, one: Contested, value: int, reason: str) -> str:
+    """Decide, and open what is next."""
+    decide(project, one.place, value, reason, ui.author())
+    return f"Decided: {value}."
+
+
+def history(project: Project, one: Contested) -> None:
+    """What was decided and taken back before."""
+    if past := decisions(project, one.place):
+        with st.expander("History", icon=":material/history:"):
+            for said in past:
+                what = "took the decision back" if said.value is None else f"decided {said.value}: {said.reason}"
+                st.text(f"{said.stated_at:%Y-%m-%d %H:%M} {said.author} {what}")
+
+
+ui.begin()
+st.html(f"<style>{STYLE}</style>")
+project = ui.project()
+project.require("adjudicate")
+told, error = st.session_state.pop(DONE, ("", None))
+if error is not None:
+    ui.show_error(error)
+if told:
+    st.toast(told, icon=":material/gavel:")
+if not may_decide(project, ui.person()):
+    ui.empty(
+        "There is nothing here for you to decide.",
+        "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
+    )
+found = contested(project)
+counts = Counter(one.standing for one in found)
+state = st.segmented_control(
+    "Show", list(TITLES), default="differs", key="adjudicated state", required=True, label_visibility="collapsed",
+    format_func=lambda name: f"{TITLES[name]} {counts[name]:,}",
+)  # fmt: skip
+listed = [one for one in found if one.standing == state]
+if not listed:
+    ui.empty("Nothing stands so.", "What people give in double assignments is listed here.")
+at = opened(listed)
+one = listed[at]
+st.session_state[AT] = one.place
+step(project, listed, at)
+with st.container(horizontal=True, key="adjudicate"):
+    with st.container():
+        about(project, one)
+    with st.container():
+        values(project, one)
+        history(project, one)
+        guidelines_beside(project, one.query_id)

@@ -1,0 +1,1 @@
+"""Parts of the People screen: assigning, days due, how well people agree."""

@@ -1,0 +1,150 @@
+"""Parts of the People screen: what several people judge blindly, until when queries are due, how well people agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from functools import partial
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures import Coefficient
+from core.project import (
+    MOST_WANTED,
+    Double,
+    Project,
+    assign_double,
+    doubles,
+    release_double,
+    sample_of,
+    set_due,
+)
+from core.review import BetweenPeople, Share, between_people, end_double
+from core.text import how_many
+from pages.parts.shared import presses, ui
+
+SAID = "assigned now"
+ORGANIZERS = "Any organizer"
+
+
+def did(said: str, do: Callable[[], object]) -> None:
+    """Do something, keep what came of it for the run that follows, and draw anew."""
+    try:
+        do()
+        st.session_state[SAID] = said, None
+    except WorkbenchError as error:
+        st.session_state[SAID] = "", error
+    st.rerun()
+
+
+def latest() -> None:
+    """What came of the last act."""
+    said, error = st.session_state.pop(SAID, ("", None))
+    if error is not None:
+        ui.show_error(error)
+    if said:
+        st.toast(ui.plain(said))
+
+
+def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> None:
+    """How far everybody is, and a form that says until when queries are to be done."""
+    st.dataframe(
+        {
+            "Name": [one.member.name for one in found],
+            "Queries done": [one.done for one in found],
+            "Queries": [one.queries for one in found],
+            "Late": [one.late for one in found],
+            "Due next": [one.next_due for one in found],
+            "Passages judged": [one.judged for one in found],
+            "Passages": [one.pooled for one in found],
+        },
+        hide_index=True,
+    )
+    with st.form("due", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        queries = st.multiselect("Queries", list(texts), format_func=lambda query: texts[query], placeholder="All")
+        person = st.selectbox("For", [one.member.name for one in found], index=None, placeholder="Everybody", width=180)
+        day = st.date_input("Due by", None, format="YYYY-MM-DD", width=150)
+        if st.form_submit_button("Set", icon=":material/event:"):
+            chosen, last = queries or list(texts), day if isinstance(day, date) else None
+            said = f"{how_many(len(chosen), 'queries')} due " + (f"by {last}." if last else "no more.")
+            author = ui.author()
+            did(said, lambda: set_due(project, chosen, last, author, person))
+
+
+def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
+    """What several people judge without seeing each other, and a form that assigns another query so."""
+    st.header("Judged by several people", anchor=False)
+    st.caption("Nobody who takes part sees what the others give until it is adjudicated; nothing of it counts before.")
+    found = doubles(project)
+    for one in found:
+        row(project, one, texts.get(one.query_id, one.query_id))
+    free = {query: text for query, text in texts.items() if query not in {one.query_id for one in found}}
+    with st.form("double", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
+        people = st.multiselect("Ask", names, placeholder="Whoever claims it", width=240)
+        wanted = st.number_input("People", 2, MOST_WANTED, 2, width=110)
+        sample = st.number_input(
+            "Passages", 1, None, None, placeholder="All", width=130, help="So many of the pool, drawn at random."
+        )
+        decider = st.selectbox("Adjudicator", names, index=None, placeholder=ORGANIZERS, width=180)
+        if st.form_submit_button("Assign", icon=":material/group_add:") and query:
+            author = ui.author()
+            did(
+                "Assigned. Whoever is asked finds it on My work.",
+                lambda: assign_double(
+                    project, query, author, people, int(wanted),
+                    None if sample is None else sample_of(project, query, int(sample)), decider,
+                ),
+            )  # fmt: skip
+
+
+def row(project: Project, one: Double, text: str) -> None:
+    """One query that several people judge: who takes part, and the ways to end that."""
+    with st.container(key=f"person-double-{one.query_id}", horizontal=True, vertical_alignment="center", border=True):
+        about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
+        turns = [f"{name}: {turn}" + (f" ({one.reasons[name]})" if name in one.reasons else "")
+                 for name, turn in one.people.items()]  # fmt: skip
+        said = [
+            f"{len(one.present)} of {one.wanted} people",
+            *turns,
+            f"adjudicated by {one.adjudicator or 'organizers'}",
+        ]
+        st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(' · '.join(said))}")
+        for name in one.present:
+            if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
+                did(
+                    f"{name} takes no part any more.", partial(release_double, project, one.query_id, name, ui.author())
+                )
+        if presses.button("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
+            did("Ended: what was given is open to all.", partial(end_double, project, one.query_id, ui.author()))
+
+
+def agreement_between(project: Project) -> None:
+    """How well people agree on what two or more of them judged or rated; nothing where they have nothing in common."""
+    found = [one for one in between_people(project) if one.n]
+    if not found:
+        return
+    st.header("How well people agree", anchor=False)
+    for one in found:
+        st.markdown(
+            f"**{one.kind.capitalize()}**: {one.n:,} by two or more people, {one.same:,} alike by all;"
+            f" Krippendorff's alpha {number(one.alpha)}"
+        )
+        st.dataframe(_table(one), hide_index=True)
+
+
+def _table(one: BetweenPeople) -> dict[str, list[object]]:
+    return {
+        "People": [f"{pair.left}, {pair.right}" for pair in one.pairs],
+        "n": [pair.n for pair in one.pairs],
+        "Same": [pair.same for pair in one.pairs],
+        "Kappa": [number(pair.kappa) for pair in one.pairs],
+        "Weighted kappa": [number(pair.weighted) for pair in one.pairs],
+        "Alpha": [number(pair.alpha) for pair in one.pairs],
+    }
+
+
+def number(coefficient: Coefficient) -> str:
+    """A coefficient for a screen; where there is none, why."""
+    return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:.3f}"

@@ -1,0 +1,155 @@
+"""An endpoint that goes away and comes back: the job waits for it, in sight, and goes on by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import count
+
+import pytest
+
+from core.errors import GradingError
+from core.graders import Awaited, Control
+from core.graders.endpoint.absence import LONGEST_PAUSE, Absence
+from core.graders.endpoint.session import SILENT_PAIRS
+from core.types import Grade
+from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt, until
+from tests.made.endpoint_server import (
+    Behaviour,
+    EndpointServer,
+    Reply,
+    Seen,
+    chat,
+    digit,
+    rate,
+    status,
+    too_many,
+    torn,
+    well,
+)
+
+__all__ = ["key", "nothing_is_left_running"]
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def quick() -> float:
+    """A clock on which an hour passes in a third of a second."""
+    return time.monotonic() * 10_000
+
+
+def gone_for(calls: int, reply: Reply, after: int = 10) -> Behaviour:
+    """Well for a while, then gone for so many calls, then well again."""
+    numbers = count()
+
+    def behave(seen: Seen) -> Reply:
+        return reply if after <= next(numbers) < after + calls else well(seen)
+
+    return behave
+
+
+@pytest.mark.parametrize("reply", [status(503), status(500), too_many(retry_after=60), torn(chat("3"))])
+def test_a_job_waits_for_an_endpoint_that_is_gone_and_asks_nothing_twice(reply: Reply) -> None:
+    said: list[str] = []
+    control = Control(concurrency=4, report=said.append, patience=DAY)
+    with EndpointServer(gone_for(25, reply)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(60), control)
+    assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(60)}
+    assert server.counts.total() == 60 + 25, "what was answered is not asked again"
+    assert any("waits for the endpoint, next try at" in line for line in said)
+    assert "the endpoint answers again" in said
+    assert control.awaited is None
+
+
+def test_an_endpoint_that_is_down_is_waited_for_until_it_is_up_again() -> None:
+    control = Control(concurrency=4, patience=1000 * DAY)
+    with EndpointServer() as server:
+        pass
+    end = make(server, attempts=2, clock=quick)
+    done: list[dict[int, Grade]] = []
+    thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
+    thread.start()
+    until(lambda: control.awaited)
+    with EndpointServer(port=server.port):
+        thread.join(30)
+    assert [grade.rating for grade in done[0].values()].count(None) == 0
+    assert len(done[0]) == 20
+
+
+def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
+    control = Control(concurrency=4, patience=1000 * DAY)
+    with EndpointServer(lambda seen: status(503)) as server:
+        done: list[dict[int, Grade]] = []
+        end = make(server, attempts=1, clock=quick)
+        thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
+        thread.start()
+        until(lambda: control.awaited)
+        control.pause()
+        until(lambda: server.in_flight == 0)
+        calls = server.counts.total()
+        # Twenty looks at the reins: a try that was made in spite of them would show by now.
+        threading.Event().wait(0.3)
+        assert server.counts.total() - calls <= 1
+        control.cancel()
+        thread.join(20)
+    assert done == [{}]
+
+
+def test_an_endpoint_that_stays_away_is_given_up_once_the_patience_is_at_its_end() -> None:
+    with EndpointServer(lambda seen: status(503)) as server, pytest.raises(GradingError) as caught:
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR))
+    assert "was waited for 60 minutes" in str(caught.value)
+    assert server.counts.total() < 25, "a few tries, ever further apart"
+
+
+@pytest.mark.parametrize("reply", [status(401), status(403), status(404)])
+def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Reply) -> None:
+    numbers = count()
+    with (
+        EndpointServer(lambda seen: status(503) if next(numbers) < 12 else reply) as server,
+        pytest.raises(GradingError, match="HTTP 40"),
+    ):
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=DAY))
+
+
+def test_a_pair_that_fails_by_itself_is_not_waited_for() -> None:
+    def behave(seen: Seen) -> Reply:
+        return status(500) if seen.prompt == prompt(3) else rate(seen, 2)
+
+    control = Control(concurrency=2, patience=DAY)
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
+    assert [i for i, grade in grades.items() if grade.rating is None] == [3]
+    assert grades[3].reason == "HTTP 500 after 3 attempts"
+
+
+def test_the_last_pairs_of_a_job_that_fail_by_themselves_are_not_waited_for() -> None:
+    control = Control(concurrency=2, patience=DAY)
+    with EndpointServer(lambda seen: status(500)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(SILENT_PAIRS - 1), control)
+    assert {grade.reason for grade in grades.values()} == {"HTTP 500 after 2 attempts"}
+    assert len(grades) == SILENT_PAIRS - 1
+
+
+def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
+    now, control = [0.0], Control(patience=HOUR)
+    absence = Absence("http://localhost/v1", control, lambda line: None, lambda: now[0])
+    tries = []
+    while absence.wait("HTTP 503", None) is None:
+        assert absence.room == 0
+        step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
+        tries.append(step)
+    assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
+    assert sum(tries) == HOUR
+    assert max(tries) == LONGEST_PAUSE
+    assert isinstance(control.awaited, Awaited)
+    assert absence.over() and control.awaited is None and not absence.gone
+
+
+def _has_room_at(absence: Absence, now: list[float], at: float) -> bool:
+    now[0], before = at, now[0]
+    if absence.room:
+        return True
+    now[0] = before
+    return False

@@ -1,0 +1,251 @@
+"""What several people judge blindly: nobody sees what the others gave before it is decided, and the decision counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError, NotAllowed
+from core.exchange import exporting
+from core.labels import Policy, basis, label_qrels, override, overrides, withdraw
+from core.leaderboard import official_board
+from core.project import (
+    ADJUDICATED,
+    Project,
+    activity,
+    activity_csv,
+    assessed,
+    assign_double,
+    claim_double,
+    decline_double,
+    dues,
+    judging,
+    judgment_history,
+    judgments,
+    mark_done,
+    release_double,
+    sample_of,
+    set_due,
+    set_member,
+)
+from core.review import (
+    Filters,
+    Place,
+    accept_agreed,
+    between_people,
+    contested,
+    decide,
+    decisions,
+    end_double,
+    my_work,
+    people,
+    read_passage,
+    record_csv,
+    search,
+    settle_by_comment,
+    settle_by_override,
+    shares,
+    undo_decision,
+)
+from core.review.disagreements.record import Case
+from core.types import Question
+from tests.made.projects import copy_of, fill
+
+BANK = [Question("q1/a", "q1", "What is A?"), Question("q2/b", "q2", "What is B?")]
+GRADES = {("What is A?", passage): 1 for passage in ("p1", "p2", "p3")}
+RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3"]}}
+JUDGED: Place = ("q1", "p1", None)
+RATED: Place = ("q1", "p1", "q1/a")
+SECRET = "Zanzibar"
+"""The reason that bob gives for what nobody is to see."""
+
+
+def make(project: Project) -> None:
+    fill(project, BANK, GRADES, RUNS)
+    set_member(project, "olga@x.org", "organizer", "shell")
+    for name in ("ann", "bob"):
+        set_member(project, f"{name}@x.org", "assessor", "shell", queries=["q2"])
+    set_member(project, "cat@x.org", "assessor", "shell")
+    assign_double(project, "q1", "olga", ["ann", "bob"], passages=["p1", "p2"])
+    ann, bob = as_(project, "ann"), as_(project, "bob")
+    for passage, (one, other) in {"p1": (2, 3), "p2": (1, 1)}.items():
+        judging.judge(ann, "q1", passage, one, "ann")
+        judging.judge(bob, "q1", passage, other, "bob", SECRET)
+    override(ann, "q1/a", "p1", 4, "it says so", "ann")
+    settle_by_override(bob, Case("labels of x", "ratings of bob", "q1", "p1", "q1/a", 1, 5), ["q1/a"], 5, SECRET, "bob")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(make, tmp_path)
+
+
+def as_(project: Project, name: str) -> Project:
+    return project.acting_as(f"{name}@x.org")
+
+
+def standing(project: Project) -> dict[Place, str]:
+    return {one.place: one.standing for one in contested(project)}
+
+
+def seen(project: Project) -> str:
+    """All readings that could show what bob gave, as one text."""
+    found = [
+        assessed(project), judgments(project, "assessor: bob"), judgment_history(project, "q1", "p1"),
+        [one for one in overrides(project) if one.author == "bob"], [one for one in people(project) if one == "bob"],
+        [(one.author, one.detail) for one in activity(project).acts if one.author == "bob"], activity_csv(project),
+        record_csv(project), read_passage(project, Policy(), "q1", "p1"), between_people(project),
+        search(project, Policy(), Filters(source="assessor: bob", judgment=3), 9).total,
+        [(source, value) for _, source, value in exporting_rows(project)],
+    ]  # fmt: skip
+    return repr(found)
+
+
+def exporting_rows(project: Project) -> list[tuple[str, str, int]]:
+    graded = exporting.graded_file(project)
+    return [("graded", SECRET, 1)] if SECRET in str(graded) else []
+
+
+@pytest.mark.parametrize("name", ["ann", "cat"])
+def test_nobody_who_judges_sees_what_another_gave_before_it_is_decided(project: Project, name: str) -> None:
+    told = seen(as_(project, "olga"))
+    assert SECRET in told and "'bob'" in told
+    handle = as_(project, name)
+    # Whoever may see it asked just before, so that it lies in the memory of the process.
+    hidden = seen(handle)
+    assert SECRET not in hidden and "value=3" not in hidden and "rating=5" not in hidden and "'bob'" not in hidden
+    own = {"ann": [("ann", 2), ("ann", 1)], "cat": []}[name]
+    assert [(one.author, one.value) for one in assessed(handle)] == own
+    decide(as_(project, "olga"), JUDGED, 3, "by the guidelines", "olga")
+    assert ("bob", 3) in [(one.author, one.value) for one in assessed(handle)]
+    # What is not decided stays hidden.
+    assert not [one for one in overrides(handle) if one.author == "bob"]
+
+
+def test_somebody_without_a_login_is_blind_under_their_name(project: Project) -> None:
+    assert SECRET not in seen(project.seen_by("ann")) and SECRET in seen(project.seen_by("zoe"))
+    assert SECRET in seen(project)
+
+
+def test_nothing_counts_before_the_decision_does(project: Project) -> None:
+    olga, policy = as_(project, "olga"), Policy()
+    labels = lambda: label_qrels(project, basis(project, policy))["q1"]["p1"]  # noqa: E731
+    assert labels() == 1
+    assert standing(olga) == {JUDGED: "differs", RATED: "differs", ("q1", "p2", None): "agrees"}
+    decide(olga, RATED, 5, "it is there", "olga")
+    decide(olga, JUDGED, 3, "it is there", "olga")
+    assert accept_agreed(olga, "q1", "olga") == 1
+    assert labels() == 5 and judgments(project, ADJUDICATED) == {"q1": {"p1": 3, "p2": 1}}
+    assert set(standing(olga).values()) == {"decided"}
+    undo_decision(olga, RATED, "olga")
+    undo_decision(olga, JUDGED, "olga")
+    # What is missing is no 0: it is not there.
+    assert labels() == 1 and judgments(project, ADJUDICATED) == {"q1": {"p2": 1}}
+    assert [one.value for one in decisions(olga, RATED)] == [None, 5]
+    decide(olga, RATED, 2, "half of it", "olga")
+    withdraw(olga, next(one.key for one in overrides(olga) if one.author == "olga"), "olga")
+    assert standing(olga)[RATED] == "differs"
+
+
+def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
+    olga, ann = as_(project, "olga"), as_(project, "ann")
+    with pytest.raises(InputError, match="only who gave it"):
+        withdraw(ann, next(one.key for one in overrides(project) if one.author == "bob"), "ann")
+    for place in (JUDGED, RATED):
+        decide(olga, place, 3, "so", "olga")
+    for change in (
+        lambda: judging.judge(ann, "q1", "p1", 3, "ann"),
+        lambda: judging.withdraw(ann, "q1", "p1", "ann"),
+        lambda: override(ann, "q1/a", "p1", 3, "after all", "ann"),
+    ):
+        with pytest.raises(InputError, match="olga has adjudicated this"):
+            change()
+    judging.judge(ann, "q1", "p2", 2, "ann")
+
+
+def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(project: Project) -> None:
+    with pytest.raises(NotAllowed, match="ann takes part"):
+        decide(as_(project, "ann"), JUDGED, 2, "mine", "ann")
+    with pytest.raises(NotAllowed, match="cat may not decide"):
+        decide(as_(project, "cat"), JUDGED, 2, "so", "cat")
+    assert contested(as_(project, "ann")) == contested(as_(project, "cat")) == []
+    with pytest.raises(InputError, match="out of range"):
+        decide(project, JUDGED, 4, "so", "olga")
+    assign_double(project, "q2", "olga", ["ann"], adjudicator="cat")
+    judging.judge(as_(project, "ann"), "q2", "p3", 0, "ann")
+    cat, place = as_(project, "cat"), ("q2", "p3", None)
+    with pytest.raises(InputError, match="Not everybody has given theirs"):
+        decide(cat, place, 0, "so", "cat")
+    with pytest.raises(NotAllowed, match="cat adjudicates"):
+        claim_double(cat, "q2", "cat")
+    claim_double(as_(project, "bob"), "q2", "bob")
+    assert standing(cat) == {place: "waiting"}
+    # Somebody who is done and gave nothing differs from somebody who gave 0.
+    mark_done(as_(project, "bob"), "q2", True, "bob")
+    assert standing(cat) == {place: "differs"}
+    decide(cat, place, 0, "so", "cat")
+
+
+def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(project: Project) -> None:
+    ann, bob = as_(project, "ann"), as_(project, "bob")
+    assert [one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].theirs, None)] == ["q1", "q2"]
+    with pytest.raises(InputError, match="Nobody more is wanted"):
+        claim_double(as_(project, "cat"), "q1", "cat")
+    decline_double(ann, "q1", "ann", "no time")
+    with pytest.raises(NotAllowed, match="not assigned to ann"):
+        judging.judge(ann, "q1", "p1", 1, "ann")
+    # What she gave is no decision all the same, and she sees no more of bob's than before.
+    assert SECRET not in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 1
+    claim_double(as_(project, "cat"), "q1", "cat")
+    release_double(project, "q1", "bob", "olga")
+    with pytest.raises(NotAllowed):
+        judging.judge(bob, "q1", "p1", 1, "bob")
+
+
+def test_a_double_assignment_ends_once_everything_in_it_is_decided(project: Project) -> None:
+    with pytest.raises(InputError, match="2 decisions on query q1 would be missing"):
+        end_double(project, "q1", "olga")
+    for place in (JUDGED, RATED):
+        decide(project, place, 3, "so", "olga")
+    end_double(project, "q1", "olga")
+    ann = as_(project, "ann")
+    assert SECRET in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 3
+    assert official_board(project, ADJUDICATED, "P@5", Policy(), "P@5").scores
+    assign_double(project, "q1", "olga", passages=sample_of(project, "q1", 2, seed=3))
+    assert sample_of(project, "q1", 2, seed=3) == sample_of(project, "q1", 2, seed=3)
+
+
+def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they_gave(project: Project) -> None:
+    case = Case("ratings of ann", "ratings of bob", "q1", "p1", "q1/a", 4, 5)
+    settle_by_comment(as_(project, "olga"), case, "both", "olga")
+    assert "ratings of bob" not in record_csv(as_(project, "ann")) and "ratings of bob" in record_csv(project)
+
+
+def test_agreement_is_over_what_two_people_gave_for_the_same(project: Project) -> None:
+    decide(project, RATED, 5, "so", "bob's chief")
+    judged, rated = between_people(project, "q1")
+    (pair,) = judged.pairs
+    # Of the two passages one is alike: p_o 1/2, p_e 1/4 by the margins.
+    assert (judged.n, judged.same, pair.n, pair.same, pair.kappa.value) == (2, 1, 2, 1, pytest.approx(1 / 3))
+    assert (rated.n, rated.same, list(rated.people)) == (1, 0, ["ann", "bob"])
+    assert between_people(project, "q2")[0].alpha.undefined
+
+
+def test_what_is_due_comes_first_and_what_was_due_is_late(project: Project) -> None:
+    today = date(2026, 5, 4)
+    set_due(project, ["q2"], date(2026, 5, 3), "olga")
+    set_due(project, ["q1"], date(2026, 5, 9), "olga", "cat")
+    assert dues(project).of("q1", "ann") is None
+    listed = my_work(project, "cat", None, None)
+    assert [(one.query_id, one.late(today)) for one in listed] == [("q2", True), ("q1", False)]
+    of_cat = next(one for one in shares(project, today) if one.member.name == "cat")
+    assert (of_cat.late, of_cat.next_due, of_cat.pooled) == (1, date(2026, 5, 9), 4)
+    mark_done(project, "q2", True, "cat")
+    set_due(project, ["q1"], None, "olga", "cat")
+    of_cat = next(one for one in shares(project, today) if one.member.name == "cat")
+    assert (of_cat.late, of_cat.next_due) == (0, None)
+    with pytest.raises(NotAllowed):
+        set_due(as_(project, "cat"), ["q1"], None, "cat")
