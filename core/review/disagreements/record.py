@@ -126,6 +126,9 @@ def disputes(project: Project) -> list[Settling]:
 
 
 def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
+    if not acts(project):
+        # Most redraws of most projects ask in vain, and the engine takes longer to plan the whole question than this.
+        return []
     rows = project.rows(_CASES + rest, parameters | {"version": latest_version(project)})
     return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 
