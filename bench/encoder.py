@@ -11,13 +11,14 @@ import functools
 import gzip
 import itertools
 import json
+import math
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -177,9 +178,11 @@ def measured(questions: int, shared: Path) -> dict[str, float]:
 
 
 def encoder(say: Any, shared: Path) -> None:
-    """The share of the time in anything but the encoder, by the number of questions a query."""
+    """The share of the time in anything but the encoder, by the number of questions a query, and a picture of it."""
+    points = []
     for questions in QUESTIONS:
         found = measured(questions, shared)
+        points.append((questions, found["pairs"] / found["spent"], found["pairs"] / found["alone"]))
         say(
             f"embedding grader, {questions} questions a query",
             f"{found['pairs']:,.0f} pairs",
@@ -192,6 +195,46 @@ def encoder(say: Any, shared: Path) -> None:
             f" {found['passages']:,.0f} of them passages",
             f"loading {found['loading']:.1f} s",
         )
+    picture = Path(tempfile.gettempdir()) / "encoder.svg"
+    picture.write_text(drawn(points), encoding="utf-8")
+    say("embedding grader, pairs a second", str(picture))
+
+
+def drawn(points: Sequence[tuple[int, float, float]]) -> str:
+    """Pairs a second by questions a query as SVG, both logarithmic: the grader's line under the encoder's own limit.
+
+    Args:
+        points: questions a query, pairs a second of the grader, and of the encoder alone.
+    """
+    low, high = math.log10(points[0][0]), math.log10(points[-1][0])
+    rates = [rate for _, *some in points for rate in some]
+    least, most = math.floor(math.log10(min(rates))), math.ceil(math.log10(max(rates)))
+
+    def place(questions: float, rate: float) -> tuple[float, float]:
+        across = (math.log10(questions) - low) / (high - low)
+        up = (math.log10(rate) - least) / (most - least)
+        return round(70 + 470 * across, 1), round(270 - 240 * up, 1)
+
+    parts = []
+    for power in range(least, most + 1):
+        _, y = place(points[0][0], 10**power)
+        parts.append(
+            f'<path d="M70 {y}H540" stroke="#ddd"/><text x="62" y="{y + 4}" text-anchor="end">{10**power:,}</text>'
+        )
+    for questions, *_ in points:
+        x, _ = place(questions, 10**least)
+        parts.append(f'<text x="{x}" y="290" text-anchor="middle">{questions}</text>')
+    for at, (title, colour) in enumerate((("grader", "#c44e00"), ("encoder alone", "#1f5fa8"))):
+        dots = [place(point[0], point[1 + at]) for point in points]
+        line = " ".join(f"{x},{y}" for x, y in dots)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in dots]
+        parts.append(f'<text x="80" y="{46 + 18 * at}" fill="{colour}">{title}</text>')
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 320" font-family="sans-serif" font-size="12">'
+        '<rect width="560" height="320" fill="#fff"/><text x="70" y="20">pairs a second of processor</text>'
+        f'{"".join(parts)}<text x="305" y="312" text-anchor="middle">questions a query</text></svg>\n'
+    )
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.audit import audit_files
-from core.cascade import cascade_files
 from core.catalogue import how_to_grade
 from core.cli.options import tell
 from core.errors import GradingError, InputError
@@ -32,9 +31,6 @@ from core.exchange import (
 from core.formats import read_small
 from core.labels import Policy, basis, readiness
 from core.project import Project, current_author, log
-
-BESIDE = all_of(audit_files, cascade_files)
-"""What goes into a bundle beside what the room of files puts there."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +144,19 @@ def _check(project: Project, asked: Asked) -> None:
         tell(step)
 
 
+def _beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
+    """What goes into a bundle beside what the room of files puts there."""
+    # With cascades comes what grades, which no other export needs.
+    from core.cascade import cascade_files
+
+    return all_of(audit_files, cascade_files)(project)
+
+
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), BESIDE)
+        return bundle_again(project, _manifest(asked.manifest), current_author(), _beside)
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, BESIDE)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, _beside)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:

@@ -32,7 +32,7 @@ def shards() -> None:
 
 
 @shards.command()
-@click.option("--grades", required=True, metavar="FILES", help="As 'folder/*.parquet', or s3://... with httpfs.")
+@click.option("--grades", required=True, metavar="FILES", help="As 'folder/*.parquet', or s3://bucket/*.parquet.")
 @click.option("--runs", required=True, metavar="FILES", help="Rankings: run, query_id, passage_id, rank, score.")
 @click.option("--questions", metavar="FILES", help="Active questions with weights; all count the same without.")
 @click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="A measure of labels, as nDCG@10 or AP.")

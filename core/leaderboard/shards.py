@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ BATCH = 200_000
 """Labels and ranked passages that are in memory at a time, about; a query's stay together."""
 
 FAR = ("s3://", "gs://", "gcs://", "r2://", "http://", "https://", "hf://")
-"""Beginnings of addresses that the engine's extension httpfs reads."""
+"""Beginnings of addresses that the engine's extension httpfs reads, or a package of fsspec."""
+STORES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "hf": "huggingface_hub"}
+"""The packages by which fsspec reads them."""
 
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "grades": {"query_id": "VARCHAR", "passage_id": "VARCHAR", "question_id": "VARCHAR", "rating": "TINYINT"},
@@ -147,18 +150,12 @@ def _sources(engine: duckdb.DuckDBPyConnection, shards: Shards) -> tuple[str, st
 def _opened(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     """Files of a kind as SQL, after a look at their columns."""
     if place.startswith(FAR):
-        try:
-            engine.execute("LOAD httpfs")
-        except duckdb.Error as error:
-            raise InputError(
-                f"{place}: to read from an object store the engine needs its extension httpfs, which is not installed.",
-                "Where there is a network: python -c \"import duckdb; duckdb.sql('INSTALL httpfs')\"; or copy the files"
-                " to a folder.",
-            ) from error
+        _reach(engine, place)
     source = "read_parquet('" + place.replace("'", "''") + "', union_by_name = true)"
     try:
         found = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-    except duckdb.Error as error:
+    # What a store says goes through the engine as it is, in errors of that store's library.
+    except (duckdb.Error, *_FAR_ERRORS) as error:
         raise InputError(
             f"The {kind} in {place} cannot be read: {first_line(error)}.", "Name Parquet files, as 'folder/*.parquet'."
         ) from error
@@ -171,6 +168,36 @@ def _opened(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
         + ", ".join(f"{name}::{type_} AS {name}" for name, type_ in COLUMNS[kind].items())
         + f" FROM {source})"
     )
+
+
+_FAR_ERRORS = (OSError, ValueError, RuntimeError)
+
+
+def _reach(engine: duckdb.DuckDBPyConnection, place: str) -> None:
+    """Let the engine read addresses of an object store: by its own extension, else by fsspec, which is slower.
+
+    Raises:
+        InputError: neither is there.
+    """
+    protocol = place.partition("://")[0]
+    if engine.filesystem_is_registered(protocol):
+        return
+    try:
+        engine.execute("LOAD httpfs")
+        return
+    except duckdb.Error as error:
+        no_extension = error
+    try:
+        # Of its stores each is a package of its own, which whoever has such a store installs.
+        engine.register_filesystem(import_module("fsspec").filesystem(protocol))
+    except (ImportError, ValueError):
+        package = STORES.get(protocol, "the package of fsspec for it")
+        raise InputError(
+            f"{place}: to read from an object store it takes the engine's extension httpfs or {package}; neither is"
+            " installed.",
+            f"Install one of them: pip install {package}, or where extensions can be fetched"
+            " python -c \"import duckdb; duckdb.sql('INSTALL httpfs')\". Or copy the files to a folder.",
+        ) from no_extension
 
 
 def _check_ratings(engine: duckdb.DuckDBPyConnection, grades: str, top: int) -> tuple[int, int]:

@@ -152,6 +152,7 @@ class Executioner:
         return done
 
 
+@pytest.mark.long
 def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["core.grading", "core.graders", "openai"])

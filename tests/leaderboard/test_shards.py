@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from fsspec import register_implementation
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,10 @@ from core.project import engine_config
 from core.types import Question
 from tests.made.projects import examples, fill, new_project
 
+HTTPFS = bool(
+    duckdb.execute("SELECT installed FROM duckdb_extensions() WHERE extension_name = 'httpfs'").fetchall()[0][0]
+)
+"""Whether this computer has the extension; nothing here fetches it."""
 MEASURES = ("nDCG@3", "AP", "P@5", "RR")
 
 
@@ -107,6 +113,26 @@ def test_any_cut_and_order_of_the_shards_gives_one_board_some_queries_at_a_time(
     assert not [path for path in folder.iterdir() if path.name.startswith("exam")], "nothing is left behind"
 
 
+class Store(MemoryFileSystem):
+    """An object store that speaks fsspec's interface, as s3fs does; its objects lie in memory."""
+
+    protocol = "s3"
+    root_marker = "/"
+
+
+@pytest.mark.skipif(HTTPFS, reason="the engine's own extension comes first")
+def test_shards_in_an_object_store_give_the_board_of_those_in_a_folder(folder: Path) -> None:
+    register_implementation("s3", Store, clobber=True)
+    store = Store()
+    for path in folder.rglob("*.parquet"):
+        store.pipe_file(f"s3://bucket/{path.relative_to(folder)}", path.read_bytes())
+    there = Shards("s3://bucket/parts/*.parquet", "s3://bucket/runs.parquet", "s3://bucket/questions.parquet")
+    far, near = shard_board(there, "nDCG@3"), shard_board(exported(folder), "nDCG@3")
+    assert far.board.systems == near.board.systems and far.labels == near.labels == 20
+    with pytest.raises(InputError, match="The grades in s3://bucket/none"):
+        shard_board(Shards("s3://bucket/none.parquet", there.runs), "nDCG@3")
+
+
 def test_what_cannot_be_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(place: Shards, measure: str = "nDCG@3", memory: str | None = None) -> str:
         with pytest.raises(InputError) as error:
@@ -122,8 +148,8 @@ def test_what_cannot_be_read_is_refused(folder: Path, monkeypatch: pytest.Monkey
     assert "a rating 9" in refused(exported(folder, "wrong.parquet"))
     duckdb.execute(f"COPY (FROM '{good.questions}' UNION ALL FROM '{good.questions}') TO '{folder}/twice.parquet'")
     assert "occur twice" in refused(Shards(good.grades, good.runs, f"{folder}/twice.parquet"))
-    if not duckdb.execute("SELECT installed FROM duckdb_extensions() WHERE extension_name = 'httpfs'").fetchall()[0][0]:
-        assert "httpfs" in refused(Shards("s3://bucket/*.parquet", good.runs))
+    if not HTTPFS:
+        assert "httpfs" in refused(Shards("r2://bucket/*.parquet", good.runs))
     monkeypatch.setenv("EXAM_MEMORY", "700MB")
     assert engine_config()["memory_limit"] == "700MB"
     monkeypatch.setenv("EXAM_SPILL", str(folder / "nowhere"))
