@@ -5,7 +5,10 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
+
+from pages.parts.shared import ui
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -39,3 +42,12 @@ def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> Non
     }  # fmt: skip
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     assert {"deploy/secrets.toml", "deploy/.env", ".streamlit/secrets.toml"} <= set(ignored)
+
+
+def test_a_server_with_a_certificate_of_its_own_has_no_door_for_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TLS belongs to the proxy; what a door leads to is plain HTTP on this computer."""
+    options: dict[str, object] = {"server.port": 8501, "server.address": "0.0.0.0", "server.baseUrlPath": "/exam/"}
+    monkeypatch.setattr(ui.st, "get_option", options.get)
+    assert ui._own_address() == "http://127.0.0.1:8501/exam"
+    options["server.sslCertFile"] = "certificate.pem"
+    assert ui._own_address() is None

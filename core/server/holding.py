@@ -25,6 +25,7 @@ class Held:
 
 _changing = threading.Lock()
 _held: dict[Path, Held] = {}
+_people_before: dict[Path, frozenset[str]] = {}
 _address: str | None = None
 
 
@@ -69,12 +70,19 @@ def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
 
 
 def _people(file: Path) -> Collection[str]:
+    """Identities of those who have a role in a project; where it cannot be asked now, those who had one before."""
     known = _held.get(file)
-    if known is not None and not known.project.closed:
-        return known.project.members()
-    with _changing:
-        found = peek_members(file)
-    return hold(file).members() if found is None else found
+    try:
+        if known is None or known.project.closed:
+            with _changing:
+                found = peek_members(file)
+            if found is not None:
+                return found
+        _people_before[file] = frozenset(hold(file).members())
+    except WorkbenchError as error:
+        # The screen of whoever has a role says what is wrong with it.
+        _log.warning("%s: who has a role cannot be looked up: %s", file, error)
+    return _people_before.get(file, frozenset())
 
 
 def open_doors(address: str | None) -> None:

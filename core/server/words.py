@@ -13,7 +13,7 @@ from core.cli.reading import READING
 from core.errors import InputError
 
 NOT_HERE = frozenset({"init", "demo", "serve", "restore", "shards"})
-"""Commands that work on files of a computer, and so at a shell of it alone."""
+"""Commands and groups of them that work on files of a computer, and so at a shell of it alone."""
 NOT_ASKED = frozenset({"project_path", "as_json", "author"})
 """Parameters that a request does not have: its token says which project and who, and its answer is JSON."""
 
@@ -32,8 +32,9 @@ def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Comm
     context = click.Context(command)
     for name in command.list_commands(context):
         child = command.get_command(context, name)
-        if child is not None and not child.hidden and name not in NOT_HERE:
-            yield from _below(child, f"{words}/{name}".strip("/"))
+        path = f"{words}/{name}".strip("/")
+        if child is not None and not child.hidden and path not in NOT_HERE:
+            yield from _below(child, path)
 
 
 def find(words: str) -> click.Command:
@@ -43,11 +44,10 @@ def find(words: str) -> click.Command:
         InputError: there is none.
     """
     found: click.Command | None = cli
+    if words.split("/")[0] in NOT_HERE:
+        found = None
     for name in words.split("/"):
-        if not isinstance(found, click.Group) or name in NOT_HERE:
-            found = None
-            break
-        found = found.get_command(click.Context(found), name)
+        found = found.get_command(click.Context(found), name) if isinstance(found, click.Group) else None
     if found is None or (isinstance(found, click.Group) and not found.invoke_without_command):
         raise InputError("There is no such command.", "See /api/v1/openapi.json.")
     return found

@@ -33,4 +33,6 @@ if __name__ == "__main__":
     app = Starlette(routes=routes(lambda: ["localhost"]), lifespan=served)
     # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
     listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
+    # One connection serves many tests, with what they do meanwhile in between.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=3600)
+    uvicorn.Server(config).run(sockets=[listening])

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from core import cli
-from core.errors import NotAllowed
+from core.errors import InputError, NotAllowed
 from core.project import ACTS, Project, make_token, open_project, withdraw_token
 from core.server.guarding import TooOften, Visitor, check_host, check_rate
-from core.server.words import find, words_of
+from core.server.words import commands, find, words_of
 from tests.made.browser import ROOT
 from tests.server.api import Api
 
@@ -143,6 +143,16 @@ def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: d
     assert measure["schema"] == {"type": "string"}
     names = [one["operationId"] for path in paths.values() for one in path.values()]
     assert len(names) == len(set(names))
+
+
+def test_a_command_is_kept_at_the_shell_by_its_whole_name() -> None:
+    """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other."""
+    offered = {path for path, _ in commands()}
+    assert "bank/restore" in offered and find("bank/restore").name == "restore"
+    for path in ("restore", "serve", "shards/export", "bank/nothing", "bank/restore/more", ""):
+        assert path not in offered
+        with pytest.raises(InputError, match="no such command"):
+            find(path)
 
 
 def test_values_are_never_taken_for_options() -> None:

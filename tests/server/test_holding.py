@@ -64,6 +64,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
     path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
     try:
         project = hold(path)
+        set_member(project, "ann@x.org", "organizer", "shell")
+        assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
         assert looked() == (200, {"message": "Up, and every open project answers.", "projects": 1})
         # The file is closed and opened again, of which nobody has to know.
         break_database(project)
@@ -75,6 +77,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         for _ in range(2):
             status, said = looked()
             assert status == 503 and said["message"] and said["hint"], said
+        # Whoever had a role is told of it all the same, and what is wrong when they come.
+        assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
         assert looked()[0] == 200
     finally:
