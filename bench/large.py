@@ -1,7 +1,8 @@
-"""A generated project of the size of TREC CAR Y3: 131 queries, 85,000 passages, 4.7 million grades."""
+"""A generated project, by default of the size of TREC CAR Y3: 131 queries, 85,000 passages, 4.7 million grades."""
 
 from __future__ import annotations
 
+from math import gcd
 from pathlib import Path
 
 from core.catalogue import put_grader
@@ -16,13 +17,20 @@ DEPTH = 100
 SPEC = GraderSpec("generated", "self-rating", "generated")
 
 
-def make_large(path: Path, queries: int = QUERIES) -> Project:
+def make_large(
+    path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QUERY, runs: int = RUNS, seed: int = 0
+) -> Project:
     """Make the project; ratings come from a hash, so that it is the same every time.
 
     Args:
-        queries: number of queries, each with 650 passages and 55 questions.
+        queries: number of queries, each with 55 questions.
+        passages: of each query, at least 101; all of them are graded.
+        runs: number of systems, each of which ranks 100 passages of every query.
+        seed: of the ratings and of where each ranking begins.
     """
-    passages = PASSAGES_A_QUERY
+    # A ranking goes round the passages of its query in steps that meet each of them once: nothing has to be sorted.
+    steps = [step for step in range(7, passages) if gcd(step, passages) == 1]
+    strides = ", ".join(f"({run}, {steps[run * 37 % len(steps)]})" for run in range(runs))
     project = create(path)
     with project.transaction() as cursor:
         grader = put_grader(cursor, SPEC)
@@ -58,17 +66,18 @@ def make_large(path: Path, queries: int = QUERIES) -> Project:
         cursor.execute(
             "INSERT INTO grades BY NAME SELECT ? AS grader_key, 3000000 + r AS question_text_key,"
             " 1000000 + p AS passage_text_key,"
-            " greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12) AS rating, false AS defaulted, 0 AS job_key"
+            f" least(hash(p + {seed}) % 6, greatest(0, (hash(p * 7919 + r + {seed} * 104729) % 18)::INTEGER - 12))"
+            " AS rating, false AS defaulted, 0 AS job_key"
             f" FROM range({queries}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),"
             f" range(q * {QUESTIONS_A_QUERY}, (q + 1) * {QUESTIONS_A_QUERY}) v(r) ORDER BY q, p, r",
             [grader],
         )
-        cursor.execute(f"INSERT INTO runs SELECT 6000000 + i, 'run-' || i, 'run', 'run' FROM range({RUNS}) t(i)")
+        cursor.execute(f"INSERT INTO runs SELECT 6000000 + i, 'run-' || i, 'run', 'run' FROM range({runs}) t(i)")
         cursor.execute(
-            f"INSERT INTO rankings SELECT * FROM (SELECT 6000000 + s, 1000 + q, 2000000 + q * {passages} + p,"
-            "  row_number() OVER (PARTITION BY s, q ORDER BY hash(p * 31 + s * 17 + q) % 1000, p) AS rank,"
-            f" 1000.0 - rank FROM range({RUNS}) t(s), range({queries}) u(q), range({passages}) v(p))"
-            f" WHERE rank <= {DEPTH}"
+            "INSERT INTO rankings SELECT 6000000 + s, 1000 + q,"
+            f" 2000000 + q * {passages} + (hash(q * 1009 + s + {seed}) % {passages} + rank * stride) % {passages},"
+            f" rank, 1000.0 - rank FROM range({queries}) t(q), (VALUES {strides}) v(s, stride),"
+            f" range(1, {DEPTH + 1}) u(rank)"
         )
         cursor.execute("INSERT INTO sources VALUES (7000000, 'judgments')")
         cursor.execute(

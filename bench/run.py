@@ -27,6 +27,7 @@ from bench.clicks import clicks
 from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
+from bench.growth import growth
 from bench.intervals import intervals
 from bench.kill import killed
 from bench.large import make_large
@@ -245,6 +246,7 @@ BENCHES = {
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
     "kill": lambda: killed(say),
+    "growth": lambda: growth(say),
     "team": lambda: team(say),
 }
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -122,8 +124,14 @@ def missing(source: str) -> list[str]:
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "core"
         for alias in node.names
-        if not hasattr(importlib.import_module(node.module), alias.name)
+        if not has(importlib.import_module(node.module), alias.name)
     ]
+
+
+def has(module: ModuleType, name: str) -> bool:
+    return hasattr(module, name) or (
+        hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.{name}") is not None
+    )
 
 
 def test_the_check_of_scripts_finds_what_is_not_there() -> None:

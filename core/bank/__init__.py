@@ -72,7 +72,7 @@ from core.bank.questions import (
 from core.bank.repeats import NEAR, Repeat, marks, near_duplicates
 from core.bank.saving import clean_questions, name_questions, restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
-from core.bank.status import counts, judged_queries, next_step
+from core.bank.status import asked_models, counts, judged_queries, next_step
 from core.bank.topics import (
     add_topics,
     answered_by_topic,
@@ -110,6 +110,7 @@ __all__ = [
     "add_topics",
     "answered_by_topic",
     "asked_bank",
+    "asked_models",
     "asked_questions",
     "asking",
     "asks",

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from core.bank import counts, judged_queries, speaking_passages
+from core.bank import asked_models, counts, judged_queries, speaking_passages
 from core.cli.options import json_option, opened, print_json, print_table, project_option
-from core.grading import bills
+from core.project import Project
+
+if TYPE_CHECKING:
+    from core.grading import Bill
+
+
+def _bills(project: Project) -> list[Bill]:
+    # With it comes what grades, which a project that asked nobody need not load.
+    from core.grading import bills
+
+    return bills(project)
 
 
 @click.command()
@@ -20,7 +31,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
     with opened(project_path) as project:
         speaking = {"passages that speak to the grader": len(speaking_passages(project))}
         found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
-        paid = bills(project)
+        paid = _bills(project) if asked_models(project) else []
     if as_json:
         print_json({**found, "bills": [asdict(bill) for bill in paid]})
         return

@@ -251,7 +251,9 @@ def _grades(
         spec = specs[key]
         if (question_id == query_id) != (spec.method == "direct"):
             continue
-        found = columns.setdefault((key, passage_id), GradeColumns(spec))
+        found = columns.get((key, passage_id))
+        if found is None:
+            found = columns[key, passage_id] = GradeColumns(spec)
         found.question_ids.append(question_id)
         found.passage_ids.append(passage_id)
         found.ratings.append(rating)

@@ -171,7 +171,7 @@ class GradedFiles:
             "passage": np.fromiter(map(passages.__getitem__, columns.passage_ids), np.int32, size),
             "rating": columns.ratings,
         }
-        if any(answer is not None for answer in columns.answers):
+        if columns.answers.count(None) < size:
             # An answer is marked in its passage, which is kept clean too.
             table["answer"] = [answer and clean_text(answer) for answer in columns.answers]
             self._characters += sum(map(len, filter(None, columns.answers)))

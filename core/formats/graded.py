@@ -433,7 +433,8 @@ def _record(graded: GradedQuery) -> list[Any]:
         for entry in row.get("exam_grades", ()):
             kind: Kind = "nugget" if entry["prompt_type"] == "nugget" else "question"
             for question_id in _asked(entry):
-                implied.setdefault(question_id, Question(question_id, query_id, None, kind))
+                if question_id not in implied:
+                    implied[question_id] = Question(question_id, query_id, None, kind)
     ours: dict[str, Any] = {}
     if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
         ours["query"] = query_row(graded.query)

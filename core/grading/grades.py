@@ -101,20 +101,13 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
     bounds = pc.min_max(found["question_text_key"])
     failing = found["rating"].null_count
     with lent(cursor, "new_grades", found):
-        cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE graded_before AS SELECT n.row, n.rating <> g.rating AS differs"
-            " FROM new_grades n JOIN (SELECT * FROM grades"
-            "  WHERE question_text_key BETWEEN $least AND $greatest) g"
-            " USING (grader_key, question_text_key, passage_text_key)",
-            {"least": bounds["min"].as_py(), "greatest": bounds["max"].as_py()},
-        )
-        known, differing = cursor.execute("SELECT count(*), count(*) FILTER (differs) FROM graded_before").fetchall()[0]
+        known, differing = _graded_before(cursor, bounds["min"].as_py(), bounds["max"].as_py())
         # Most tables repeat nothing: to look whether they do costs a tenth of what it costs to group their rows.
         as_they_are = not (known or failing) and _each_once(found)
         kept = (
             " WHERE row IN (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
             "  GROUP BY grader_key, question_text_key, passage_text_key)"
-            " AND row NOT IN (SELECT row FROM graded_before) ORDER BY row"
+            f"{' AND row NOT IN (SELECT row FROM graded_before)' if known else ''} ORDER BY row"
         )
         said = [name for name in found.column_names if found[name].null_count < len(found)]
         columns = ", ".join(name for name in said if name not in ("row", "reason"))
@@ -130,6 +123,25 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
                 " ORDER BY row"
             ).fetchall()[0][0]
     return Written(graded, failed, differing)
+
+
+def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> tuple[int, int]:
+    """Put the rows of `new_grades` whose pair has a grade into `graded_before`; how many, and how many rated otherwise.
+
+    Args:
+        least, greatest: keys of their questions.
+    """
+    between = {"least": least, "greatest": greatest}
+    older = "SELECT * FROM grades WHERE question_text_key BETWEEN $least AND $greatest"
+    if not cursor.execute(f"{older} LIMIT 1", between).fetchall():
+        return 0, 0
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE graded_before AS SELECT n.row, n.rating <> g.rating AS differs"
+        f" FROM new_grades n JOIN ({older}) g USING (grader_key, question_text_key, passage_text_key)",
+        between,
+    )
+    known, differing = cursor.execute("SELECT count(*), count(*) FILTER (differs) FROM graded_before").fetchall()[0]
+    return int(known), int(differing)
 
 
 def _each_once(found: pa.Table) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, as_act, lent, table_of
+from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
 from core.project.replacing import Keeper
+from core.project.staging import lent, stage, table_of
 from core.types import Ranked
 
 if TYPE_CHECKING:
@@ -137,20 +138,33 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
         InputError: the name of a new one has control characters.
     """
     check_new(cursor, "run", (name for name, _, _ in runs))
-    keys = []
-    for name, tag, file in runs:
-        known = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()
-        if known and keeper is not None:
-            keeper.keep("run", name, known[0][0])
-        cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
-        cursor.execute(
-            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
-            [name, tag, file, name],
-        )
-        cursor.execute("UPDATE runs SET tag = ?, file = ? WHERE name = ?", [tag, file, name])
-        cursor.execute("DELETE FROM ranked_runs WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
-        keys.append(int(cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()[0][0]))
-    return keys
+    given = {name: (tag, file) for name, tag, file in runs}
+    columns: dict[str, list[Any]] = {
+        "name": list(given),
+        "tag": [tag for tag, _ in given.values()],
+        "file": [file for _, file in given.values()],
+        "position": list(range(len(given))),
+    }
+    stage(
+        cursor, "given_runs", columns, {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR", "position": "INTEGER"}
+    )
+    known = cursor.execute(
+        "SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name) ORDER BY run_key"
+    ).fetchall()
+    if known:
+        for name, key in known:
+            if keeper is not None:
+                keeper.keep("run", name, key)
+        of_these = "run_key IN (SELECT run_key FROM runs SEMI JOIN given_runs USING (name))"
+        cursor.execute(f"DELETE FROM rankings WHERE {of_these}")
+        cursor.execute(f"DELETE FROM ranked_runs WHERE {of_these}")
+        cursor.execute("UPDATE runs SET tag = g.tag, file = g.file FROM given_runs g WHERE g.name = runs.name")
+    cursor.execute(
+        "INSERT INTO runs SELECT nextval('keys'), name, tag, file FROM"
+        " (SELECT * FROM given_runs ANTI JOIN runs USING (name) ORDER BY position)"
+    )
+    keys = dict(cursor.execute("SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name)").fetchall())
+    return [int(keys[name]) for name, _, _ in runs]
 
 
 @as_act("see boards")
