@@ -123,9 +123,8 @@ def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int
         grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]
     assert grades[3].reason == f"HTTP {http} after 3 attempts"
-    assert server.counts[prompt(3)] <= 3 + 1 + 3, (
-        "its attempts, a try while the endpoint counts as gone, its attempts once more"
-    )
+    # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
+    assert server.counts[prompt(3)] <= 3 + 1 + 3
 
 
 def test_the_last_pairs_of_a_job_that_fail_by_themselves_are_not_waited_for() -> None:
