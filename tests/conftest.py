@@ -114,18 +114,19 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def as_found(request: pytest.FixtureRequest) -> Iterator[None]:
+def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What an earlier test left in the process is not there for the next; one fixture, as every test has it.
 
     Who acts is found out anew in every test: the app of an earlier one says it of its own visitors. The browser's
-    driver says that its loop runs in this thread for good: only its own tests see that.
+    driver says that its loop runs in this thread for good: only its own tests see that. What a test patches stays so
+    until all else that it has is taken down.
     """
-    provider, secrets = access._provider, endpoints._secrets
+    monkeypatch.setattr(access, "_provider", access._provider)
+    monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:
         asyncio._set_running_loop(None)
     yield
-    access._provider, endpoints._secrets = provider, secrets
     if loop is not None:
         asyncio._set_running_loop(loop)
 
