@@ -113,15 +113,18 @@ def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Repl
         drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=DAY))
 
 
-def test_a_pair_that_fails_by_itself_is_not_waited_for() -> None:
+@pytest.mark.parametrize(("http", "concurrency"), [(500, 2), (503, 1)])
+def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int, concurrency: int) -> None:
     def behave(seen: Seen) -> Reply:
-        return status(500) if seen.prompt == prompt(3) else rate(seen, 2)
+        return status(http) if seen.prompt == prompt(3) else rate(seen, 2)
 
-    control = Control(concurrency=2, patience=DAY)
+    control = Control(concurrency=concurrency, patience=DAY)
     with EndpointServer(behave) as server:
         grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]
-    assert grades[3].reason == "HTTP 500 after 3 attempts"
+    assert grades[3].reason == f"HTTP {http} after 3 attempts"
+    # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
+    assert server.counts[prompt(3)] <= 3 + 1 + 3
 
 
 def test_the_last_pairs_of_a_job_that_fail_by_themselves_are_not_waited_for() -> None:

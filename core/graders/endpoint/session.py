@@ -52,7 +52,8 @@ class _Asked:
     keep: int | None = field(default=None, compare=False)
     plain: bool = field(default=False, compare=False)
     probe: bool = field(default=False, compare=False)
-    answers: int = field(default=0, compare=False)
+    begun: int = field(default=0, compare=False)
+    spared: int = field(default=0, compare=False)
     given_up: str = field(default="", compare=False)
 
 
@@ -78,7 +79,8 @@ class Session:
         self._flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = {}
         self._silent = 0
         self._answered = -1
-        self._answers = 0
+        # Calls by the order in which they were begun: how many, and the last one that was answered.
+        self._begun = self._heard = 0
         self._absence = Absence(endpoint.base_url, control, self._report, endpoint.clock)
         # Pairs whose attempts all failed while no other had an answer: the fault may be the endpoint's.
         self._doubtful: list[_Asked] = []
@@ -126,7 +128,9 @@ class Session:
         """Make calls as far as there is room, and say whether there is anything left to wait for."""
         while len(self._flying) < self._room():
             now = self._endpoint.clock()
-            if self._waiting and self._waiting[0].due <= now:
+            # While the endpoint is gone, a pair with which it was tried in vain lets others go first.
+            behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
+            if self._waiting and self._waiting[0].due <= now and not behind:
                 if not self._start(client, heapq.heappop(self._waiting)):
                     break
             elif self._takes_more():
@@ -141,7 +145,7 @@ class Session:
         if self._control.stopping:
             return bool(self._flying)
         if self._exhausted and not self._flying and not self._waiting:
-            self._give_up_doubtful()
+            self._give_up_doubtful(every=True)
         return bool(self._flying or self._waiting) or not self._exhausted
 
     def _room(self) -> int:
@@ -195,6 +199,8 @@ class Session:
             return False
         else:
             asked.probe = self._absence.gone
+            self._begun += 1
+            asked.begun = self._begun
             task = asyncio.create_task(self._call(client, asked, request))
             self._flying[task] = (asked, request)
             task.add_done_callback(self._landed)
@@ -220,10 +226,11 @@ class Session:
     async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
         """Make one call, do what its verdict says, and return the tokens that it used."""
         verdict = await ask(client, self._endpoint, request, self._key)
-        if not isinstance(verdict, Faulted):
+        if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
         if isinstance(verdict, Answered):
-            self._silent, self._answered, self._answers = 0, max(self._answered, asked.age), self._answers + 1
+            self._silent, self._answered = 0, max(self._answered, asked.age)
+            self._heard = max(self._heard, asked.begun)
             self._give_up_doubtful()
             self._endpoint.pace.answered()
             if verdict.model:
@@ -257,14 +264,13 @@ class Session:
         end, absence = self._endpoint, self._absence
         said = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if absence.gone:
-            # It is no fault of the pair's, so it costs none of its attempts; another one is the next to try with.
-            asked.due, asked.failures = end.clock(), 0
-            heapq.heappush(self._waiting, asked)
             if asked.probe:
                 self._wait_on(said, fault.wait)
+            # It is no fault of the pair's, as far as is known, and costs none of its attempts; the next try is with
+            # another one, where there is one.
+            asked.due, asked.failures = end.clock(), 0
+            heapq.heappush(self._waiting, asked)
             return
-        if not asked.failures:
-            asked.answers = self._answers
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
         if fault.for_all:
@@ -278,7 +284,9 @@ class Session:
             return
         plural = "s" if asked.failures > 1 else ""
         asked.given_up = f"{fault.reason} after {asked.failures} attempt{plural}"
-        if self._control.patience > 0 and asked.answers == self._answers:
+        # A pair that was asked anew after an outage, in which others then had their answer, is the fault itself.
+        spared_in_vain = 0 < asked.spared < self._heard
+        if self._control.patience > 0 and asked.begun > self._heard and not spared_in_vain:
             self._doubtful.append(asked)
             if fault.gone or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
                 self._wait_on(said, fault.wait)
@@ -291,6 +299,8 @@ class Session:
         """Wait for the endpoint, unless that was done for long enough."""
         if (given_up := self._absence.wait(said, told)) is not None:
             self._fail(given_up)
+        for asked in self._doubtful:
+            asked.spared = self._begun
         self._waiting += self._doubtful
         self._doubtful = []
         self._afresh()
@@ -302,10 +312,15 @@ class Session:
             asked.due = min(asked.due, self._endpoint.clock())
         heapq.heapify(self._waiting)
 
-    def _give_up_doubtful(self) -> None:
-        """Others got their answer, or there is nothing left to ask: these pairs failed by themselves."""
-        while self._doubtful:
-            asked = self._doubtful.pop()
+    def _give_up_doubtful(self, every: bool = False) -> None:
+        """Pairs failed by themselves after whose last attempt a call began that was answered.
+
+        Args:
+            every: whether all are given up, as there is nothing left to ask.
+        """
+        lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
+        self._doubtful = [asked for asked in self._doubtful if not every and asked.begun >= self._heard]
+        for asked in lost:
             self._report(f"{asked.given_up}, given up")
             self._go_on(asked, Completion(error=asked.given_up))
 
