@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env test check lint types imports docs docs-check format bench soak fuzz
+.PHONY: help run env lock test check lint types imports docs docs-check format bench soak fuzz
 
 # Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -11,7 +11,15 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 # Of what is installed some third is ever imported: Python compiles that when it is, in half the time of all at once.
-INSTALL := $(BIN)/python -m pip install --no-compile --progress-bar off
+INSTALL := $(BIN)/python -m pip install --no-compile --progress-bar off --no-deps --no-build-isolation
+# Files whose hashes are in the locks, and no others. The locks have all that others need, so nothing is looked for.
+LOCKED := $(INSTALL) --require-hashes
+# Where an index or a folder has it: pip would prefer one whose hash the index tells. Else it is the usual build.
+CPU := $(LOCKED) --quiet -r locks/cpu.txt 2>/dev/null || echo "The build of torch for CPUs alone was not found."
+# The usual build for Linux needs libraries for GPUs, some gigabytes.
+CUDA := if $(BIN)/python -m pip show torch | grep '^Requires:.*triton' >/dev/null; then $(LOCKED) -r locks/cuda.txt; fi
+# The program that resolves what the locks say.
+UV := uv==0.13.9
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
@@ -38,6 +46,10 @@ run: $(VENV)/.installed $(DEMO) ## set up, make the demo project where there is 
 	$(BIN)/exam serve --port $(PORT)
 
 env: $(VENV)/.installed-dev ## set up the environment with the tools of development
+
+lock: | $(BIN)/pip ## write the locks anew after a change of requirements.txt or pyproject.toml
+	tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; $(BIN)/python -m venv "$$tools"; \
+	"$$tools/bin/python" -m pip install --quiet $(UV); $(BIN)/python locks/write.py "$$tools/bin/uv"
 
 # Workers that calculate with all cores each keep one another waiting.
 test: export OMP_NUM_THREADS := 1
@@ -83,12 +95,20 @@ $(DEMO): | $(VENV)/.installed
 	$(BIN)/exam demo
 
 # The stamps are newer than what they were made from, so pip runs only after a change.
-$(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip
+$(VENV)/.installed: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
+	$(LOCKED) -r locks/build.txt
+	$(CPU)
+	$(LOCKED) -r locks/run.txt
+	$(CUDA)
 	$(INSTALL) -e .
 	touch $@
 
-$(VENV)/.installed-dev: requirements.txt pyproject.toml | $(BIN)/pip
-	$(INSTALL) -e '.[dev]'
+$(VENV)/.installed-dev: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
+	$(LOCKED) -r locks/build.txt
+	$(CPU)
+	$(LOCKED) -r locks/run.txt -r locks/dev.txt
+	$(CUDA)
+	$(INSTALL) -e .
 	touch $(VENV)/.installed $@
 
 $(BIN)/pip:

@@ -20,6 +20,7 @@ from pages.parts.shared import (
     presence,
     presses,
     refused_logins,
+    safe_headers,
     screens,
     ui,
     visitor,
@@ -65,5 +66,5 @@ else:
         on_script_error=failures.show,
         lifespan=ui.served,
         routes=routes(ui.hosts),
-        middleware=[Middleware(refused_logins.RefusedLogins)],
+        middleware=[Middleware(safe_headers.SafeHeaders), Middleware(refused_logins.RefusedLogins)],
     )

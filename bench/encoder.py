@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,9 @@ class Watch:
 def measure(path: Path) -> dict[str, float]:
     """Grade the project, and say where the time went; in a process that has done nothing else."""
     begun = time.process_time()
-    from core.graders.embedding import bert, minilm
+    # What is measured lies behind the face of its room.
+    inner: Any = import_module("core.graders.embedding.minilm")
+    bert: Any = import_module("core.graders.embedding.bert")
 
     project = open_project(path)
     grader = make_grader("embedding", {})
@@ -131,7 +134,7 @@ def measure(path: Path) -> dict[str, float]:
     begun, clock = time.process_time(), time.perf_counter()
     with (
         watch.over(bert.Bert, "__call__", time.thread_time, "forward"),
-        watch.over(minilm.Encoder, "_tokens", time.process_time, "tokens"),
+        watch.over(inner.Encoder, "_tokens", time.process_time, "tokens"),
     ):
         threads_before = watch.threads
         final = run_job(project, grader, Request(), "bench")
@@ -140,7 +143,7 @@ def measure(path: Path) -> dict[str, float]:
     distinct = _distinct(project)
     project.close()
     # The same texts in one go, with nothing else around: what the encoder itself bears.
-    encoder = minilm.load_encoder(minilm.model_folder())
+    encoder = inner.load_encoder(inner.model_folder())
     alone = Watch()
     with alone.over(bert.Bert, "__call__", time.thread_time, "forward"):
         encoder.encode(list(watch.encoded))

@@ -121,12 +121,21 @@ def measures() -> str:
 def roles() -> str:
     """Every act that a role is needed for, with the roles that may do it and where it is reached."""
     from core.project import ACTS, ROLES
+    from core.server import ways
     from pages.parts.shared.screens import SCREENS
 
     def may(least: str, role: str, by_query: bool) -> str:
         if ROLES.index(role) < ROLES.index(least):  # type: ignore[arg-type]
             return "–"
         return "in their queries" if role == "assessor" and by_query else "yes"
+
+    by_path: dict[str, dict[str, list[str]]] = {}
+    for way in ways():
+        by_path.setdefault(way.act or "", {}).setdefault(way.path, []).append(way.method)
+    routes = {
+        act: ", ".join(f"`{' '.join(methods)} {path}`" for path, methods in paths.items())
+        for act, paths in by_path.items()
+    }
 
     return table(
         ["act", *ROLES, "screens", "commands", "routes"],
@@ -136,10 +145,11 @@ def roles() -> str:
                 *(may(rule.role, role, rule.by_query) for role in ROLES),
                 ", ".join(SCREENS[name][0] for name in rule.screens) or "–",
                 ", ".join(f"`{words}`" for words in rule.commands) or "–",
-                ", ".join(f"`{route}`" for route in rule.routes) or "–",
+                routes.get(act, "–"),
             )
-            for rule in ACTS.values()
-        ],
+            for act, rule in ACTS.items()
+        ]
+        + [("be told the name of one's project, and what can be asked", *["yes"] * len(ROLES), "–", "–", routes[""])],
     )
 
 

@@ -32,15 +32,15 @@ STYLE = """
 .st-key-adjudicate > :first-child { flex: 3 1 26rem; min-width: min(100%, 26rem); }
 .st-key-adjudicate > :last-child { flex: 2 1 18rem; min-width: min(100%, 18rem); }
 """
-AT, DONE = "adjudicated place", "adjudicated now"
-QUESTION = "question"
+DONE = "adjudicated now"
+PLACE = ("query", "passage", "question")
+"""What the address says of the place that is open."""
 
 
 def opened(listed: list[Contested]) -> int:
-    """The number in the list of what the address names, or that was open last; the first where that is gone."""
-    named = st.query_params.get("query"), st.query_params.get("passage"), st.query_params.get(QUESTION)
-    wanted = (st.session_state.get(AT), named if named[0] else None)
-    return next((at for place in wanted if place for at, one in enumerate(listed) if one.place == place), 0)
+    """The number in the list of what the address names; the first where that is not there."""
+    named = tuple(st.query_params.get(name) for name in PLACE)
+    return next((at for at, one in enumerate(listed) if one.place == named), 0)
 
 
 def step(project: Project, listed: list[Contested], at: int) -> None:
@@ -63,8 +63,12 @@ def said(made: int) -> str:
 
 
 def go_to(place: Place) -> None:
-    """Open something else."""
-    st.session_state[AT] = place
+    """Open something else, and let the address say so."""
+    for name, key in zip(PLACE, place, strict=True):
+        if key is None:
+            st.query_params.pop(name, None)
+        else:
+            st.query_params[name] = key
     st.rerun()
 
 
@@ -107,7 +111,7 @@ def values(project: Project, one: Contested) -> None:
     reason = st.text_input("Reason", key=f"reason {one.place}", placeholder="Why, by the guidelines")
     with st.container(horizontal=True):
         for value in SCALE if judged else RATINGS:
-            label = SCALE[value].capitalize() if judged else str(value)
+            label = SCALE[value].capitalize() if judged else f"Rating {value}"
             if presses.button(label, key=f"decide {value}", help=f"Decide {value}", shortcut=str(value)):
                 did(lambda value=value: decided(project, one, value, reason))
 
@@ -152,7 +156,6 @@ if not listed:
     ui.empty("Nothing stands so.", "What people give in double assignments is listed here.")
 at = opened(listed)
 one = listed[at]
-st.session_state[AT] = one.place
 step(project, listed, at)
 with st.container(horizontal=True, key="adjudicate"):
     with st.container():

@@ -15,7 +15,7 @@ from core.review import NONE, Filters, Found, State, read_passage, search, where
 from core.types import RATINGS
 from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
-from pages.parts.review.guiding import guidelines_beside
+from pages.parts.review.guiding import blind_beside, guidelines_beside
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import address, policy_widgets, presence, ui
 from pages.parts.shared.html import answer_marks, passage_html
@@ -125,7 +125,10 @@ def opened(project: Project) -> tuple[str, str | None] | None:
         return None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.warning(f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:")
-    return last if query is None else (query, passage)
+    # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
+    if query is None or (last is not None and passage is None and last[0] == query):
+        return last
+    return query, passage
 
 
 def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[str, str | None] | None) -> Found:
@@ -196,7 +199,8 @@ def _open() -> None:
 
 def _passage(project: Project, policy: Policy | None, shown: list[str], at: tuple[str, str], hidden: bool) -> None:
     read = read_passage(project, policy, *at, shown if policy else ())
-    if "query" in st.query_params:
+    named = st.query_params.get("query")
+    if "passage" in st.query_params or named not in (None, at[0]):
         st.query_params.update(query=at[0], passage=at[1])
     else:
         address.begin_at(query=at[0], passage=at[1])
@@ -212,6 +216,7 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
                 ui.go("question_bank", "These questions in the bank", query=read.query_id)
     with st.container(key="desk-beside"):
         presence.beside(project, read.query_id)
+        blind_beside(project, read.query_id, read.passage_id)
         guidelines_beside(project, read.query_id)
         beside.judge(project, read)
         if hidden:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis import strategies
 
 from core.graders.access import access, endpoints
 from core.project import CONFIG, Project
-from tests.made.projects import examples, new_project
+from tests.made.projects import TEST_IS_OVER, examples, new_project
 
 pytest_plugins = ["tests.made.browser"]
 
@@ -59,14 +60,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection() -> Generator[None, object, object]:
     """Of the processes that share the tests, one loads everything, and the others after it, all at once.
 
-    In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all.
+    In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all. And
+    it looks for hypothesis through all signs that there are, of which the others then find a list.
     """
     with Path(__file__).open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            first = True
         except BlockingIOError:
             fcntl.flock(lock, fcntl.LOCK_SH)
-        return (yield)
+            first = False
+        found = yield
+        if first:
+            strategies.text().validate()
+        return found
 
 
 def pytest_collection_finish() -> None:
@@ -79,6 +86,16 @@ def pytest_collection_finish() -> None:
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "streamlit":
             logging.getLogger(name).propagate = True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    """Nobody looks any more at the files that are closed now."""
+    TEST_IS_OVER.set()
+    try:
+        return (yield)
+    finally:
+        TEST_IS_OVER.clear()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -97,15 +114,15 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def at_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who acts is found out anew in every test: the app of an earlier one says it of its own visitors."""
+def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What an earlier test left in the process is not there for the next; one fixture, as every test has it.
+
+    Who acts is found out anew in every test: the app of an earlier one says it of its own visitors. The browser's
+    driver says that its loop runs in this thread for good: only its own tests see that. What a test patches stays so
+    until all else that it has is taken down.
+    """
     monkeypatch.setattr(access, "_provider", access._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
-
-
-@pytest.fixture(autouse=True)
-def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The browser's driver says that its loop runs in this thread for good: only its own tests see that."""
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:
         asyncio._set_running_loop(None)

@@ -22,7 +22,7 @@ from tests.fuzz.worker import ROOT, made, send
 from tests.made.projects import examples
 
 SEED = 51
-INPUTS = examples(200)
+INPUTS = examples(100)
 
 
 class Boundless:

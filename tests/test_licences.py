@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).resolve().parents[1]
 MAY = re.compile(
     r"MIT|BSD|ISC|Apache|Python Software Foundation|PSF|MPL|Mozilla Public License|BSL-1\.0|0BSD|Zlib|CC0|CNRI-Python"
     r"|Unlicense|Vega-Altair|Enthought",
@@ -21,10 +24,17 @@ UNSAID = {"axe-playwright-python": "MIT, says its repository; a tool of the test
 """Packages whose metadata name no licence, with what is known of it."""
 
 
+def wanted() -> list[str]:
+    """What requirements.txt and the tools of development ask for, a line each."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [*lines, *project["optional-dependencies"]["dev"]]
+
+
 def needed() -> dict[str, Distribution]:
     """Every package that the program and its development need here, by name."""
     found: dict[str, Distribution] = {}
-    rest = [Requirement("exam-workbench[dev]")]
+    rest = [Requirement(line) for line in wanted()]
     while rest:
         one = rest.pop()
         name = canonicalize_name(one.name)

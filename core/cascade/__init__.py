@@ -7,8 +7,9 @@ from core.cascade.calibrating import Calibration, calibrate
 from core.cascade.facts import Facts, gather
 from core.cascade.labels import CascadeLabels, Labelled, cascade_labels, labels_tsv
 from core.cascade.planning import ALPHA, DELTA, SAMPLE, plan
+from core.cascade.publishing import cascade_files
 from core.cascade.records import Cascade, cascades, find_cascade
-from core.cascade.running import Portion, grader_of, portions, run
+from core.cascade.running import Part, Portion, grader_of, portions, request_of, run
 
 __all__ = [
     "ALPHA",
@@ -20,9 +21,11 @@ __all__ = [
     "CascadeLabels",
     "Facts",
     "Labelled",
+    "Part",
     "Portion",
     "boards",
     "calibrate",
+    "cascade_files",
     "cascade_labels",
     "cascades",
     "find_cascade",
@@ -31,5 +34,6 @@ __all__ = [
     "labels_tsv",
     "plan",
     "portions",
+    "request_of",
     "run",
 ]

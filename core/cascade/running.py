@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ from core.graders import Control, Grader
 from core.grading import Plan, PriceTag, Progress, Request, Scope, make_control, make_plan, price_tag, run_job
 from core.labels import basis
 from core.project import Project
+
+Part = Literal["sample", "escalated", "baseline"]
+PARTS: tuple[Part, Part] = ("sample", "escalated")
+"""What a cascade asks, in this order."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,35 @@ def _portion(
     )
 
 
+def request_of(project: Project, cascade: Cascade, part: Part, request: Request) -> Request | None:
+    """What a job is to ask of the expensive grader for a part of a cascade.
+
+    Args:
+        part: sample, escalated, or baseline (the union of what systems have within the cutoff).
+        request: caps, calls at once, and whether failed pairs are asked again.
+
+    Returns:
+        None where nothing of the part is missing, and of the escalated before the sample has said what they are.
+    """
+    facts = gather(project, cascade)
+    if part == "sample":
+        chosen = facts.learned + facts.tested > 0
+    elif part == "baseline":
+        chosen = facts.depth > 0
+    elif facts.sample_open:
+        return None
+    else:
+        chosen = calibrate(project, cascade).decision.escalated
+    base = basis(project, cascade.policy)
+    asked = replace(
+        request,
+        scope=replace(request.scope, passages=facts.pairs(chosen)),
+        bank_version=cascade.policy.bank_version,
+    )
+    # A job with nothing to ask would only be noise on record.
+    return asked if make_plan(project, base.grader.spec, base.version, asked.scope).to_grade else None
+
+
 def run(
     project: Project,
     cascade: Cascade,
@@ -115,21 +149,8 @@ def run(
     def told(part: str) -> Callable[[Progress], None]:
         return lambda progress: report(part, progress)
 
-    for name in ("sample", "escalated"):
-        facts = gather(project, cascade)
-        chosen = facts.learned + facts.tested > 0
-        if name == "escalated":
-            if facts.sample_open:
-                break
-            chosen = calibrate(project, cascade).decision.escalated
-        asked = replace(
-            request,
-            scope=replace(request.scope, passages=facts.pairs(chosen)),
-            bank_version=cascade.policy.bank_version,
-        )
-        version = basis(project, cascade.policy).version
-        if not make_plan(project, grader.spec, version, asked.scope).to_grade:
-            # A job with nothing to ask would only be noise on record.
+    for name in PARTS:
+        if (asked := request_of(project, cascade, name, request)) is None:
             continue
         done[name] = run_job(project, grader, asked, author, told(name), control)
         if done[name].state != "done":

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.audit import audit_files
+from core.cascade import cascade_files
 from core.catalogue import how_to_grade
 from core.cli.options import tell
 from core.errors import GradingError, InputError
 from core.exchange import (
     Manifest,
+    all_of,
     bank_csv,
     bank_jsonl,
     board_latex,
@@ -30,6 +32,9 @@ from core.exchange import (
 from core.formats import read_small
 from core.labels import Policy, basis, readiness
 from core.project import Project, current_author, log
+
+BESIDE = all_of(audit_files, cascade_files)
+"""What goes into a bundle beside what the room of files puts there."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +150,9 @@ def _check(project: Project, asked: Asked) -> None:
 
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), audit_files)
+        return bundle_again(project, _manifest(asked.manifest), current_author(), BESIDE)
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit_files)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, BESIDE)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:

@@ -44,6 +44,18 @@ def nothing_beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
     return {}
 
 
+def all_of(*rooms: Beside) -> Beside:
+    """What several rooms put into a bundle."""
+
+    def found(project: Project) -> Mapping[str, tuple[str, bytes]]:
+        files: dict[str, tuple[str, bytes]] = {}
+        for room in rooms:
+            files |= room(project)
+        return files
+
+    return found
+
+
 def bundle(
     project: Project,
     policy: Policy,
@@ -113,9 +125,10 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
             f"Publication {number} was not made as a bundle.",
             "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
+    known = recorded[0]
     with as_published(project, manifest) as then:
-        files = _files(then, publication, beside)
-    known, now = recorded[0], _hashes(files)
+        files = _files(then, publication, _known_of(beside, known))
+    now = _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
     if known is not None and known != now:
         differing = sorted(name for name in known | now if known.get(name) != now.get(name))
@@ -124,6 +137,13 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
             "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
         )
     return _packed(files)
+
+
+def _known_of(beside: Beside, known: Mapping[str, str] | None) -> Beside:
+    """What went in beside at that time: an earlier version of the program knew of fewer things."""
+    return lambda project: {
+        name: told for name, told in beside(project).items() if known is None or name in known
+    }  # fmt: skip
 
 
 _MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"

@@ -111,7 +111,9 @@ from core.project.members import (
     set_member,
     undo_member,
 )
+from core.project.opening import create, open_project, projects_folder
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
+from core.project.peeking import peek_members
 from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
@@ -119,22 +121,16 @@ from core.project.project import (
     as_act,
     as_name,
     close_projects,
-    create,
     current_author,
-    lent,
     log,
-    open_project,
-    projects_folder,
     record,
     recorded_as,
-    stage,
-    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
-from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
+from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule, outsider
 from core.project.runs import (
     RANKED,
     Runs,
@@ -153,6 +149,7 @@ from core.project.runs import (
     write_runs,
     write_stated_ranks,
 )
+from core.project.staging import lent, stage, table_of
 from core.project.students import (
     CLOSED_BOOK,
     ELSEWHERE,
@@ -342,8 +339,10 @@ __all__ = [
     "no_room",
     "official_sources",
     "open_project",
+    "outsider",
     "own_judgment",
     "passage_texts",
+    "peek_members",
     "people",
     "pool_depth",
     "pool_rows",

@@ -26,7 +26,8 @@ from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.database import connect, is_open
 from core.project.engine_errors import check_kind, first_line
-from core.project.project import Project, log, missing_steps, open_project, record
+from core.project.opening import missing_steps, open_project
+from core.project.project import Project, log, record
 
 FOLDER = "backups"
 """Name of the folder beside a project in which its backups are kept where nobody names another."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from core.errors import InputError
 from core.project.judgments import sources
-from core.project.project import Cursor, Project, as_act, stage
+from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
 from core.project.replacing import Keeper
+from core.project.staging import stage
 from core.types import Board
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project
+from core.project.staging import stage
 from core.text import clean_or_none, clean_text
 
 GOLD_RUN = "gold"

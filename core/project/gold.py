@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from core.errors import InputError, Report
 from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project, as_act, log, stage
+from core.project.project import Cursor, Project, as_act, log
 from core.project.replacing import Keeper
 from core.project.responses import place_parts, split_response
+from core.project.staging import stage
 from core.types import Response
 
 IMPORTED = "gold"

@@ -7,9 +7,10 @@ from typing import Any
 
 from core.project.passages import name_passages_of
 from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
+from core.project.staging import stage
 from core.types import Judgment
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from core.project.project import table_of
+from core.project.staging import table_of
 from core.types import Passage
 
 PASSAGES_A_BATCH = 20_000

@@ -7,9 +7,10 @@ from typing import Literal
 
 from core.errors import InputError
 from core.project.kept_passages import in_batches
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
+from core.project.staging import stage
 from core.text import clean_text
 from core.types import Passage
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.errors import InputError
-from core.project.project import Cursor, Project, log, stage
+from core.project.project import Cursor, Project, log
+from core.project.staging import stage
 
 DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import getpass
 import json
-import logging
-import os
-import shlex
-import shutil
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -19,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import duckdb
 
-from core.errors import EngineError, InputError, NotAllowed, ProjectError
-from core.project import blinds, checkpoints, migrations
-from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
-from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
-from core.project.roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, check_author, stranger
+from core.errors import EngineError
+from core.project import blinds
+from core.project.acting import Acting
+from core.project.database import GIVEN_UP, Database, Reopening, close_all
+from core.project.engine_errors import first_line
+from core.project.roles import SPEAKING, ActName, Queries, check_author
 from core.project.values import Parameters, written_in
 from core.text import clean_text, one_line
 
@@ -44,20 +40,6 @@ STATE = (
 )
 """Numbers that grow with whatever scores derive from."""
 
-MEMBERS = (
-    "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
-    " QUALIFY row_number() OVER (PARTITION BY identity ORDER BY member_key DESC) = 1 ORDER BY name"
-)
-"""Who has, or had, which role; a list is written as JSON, so that the answer is kept."""
-
-TAKING_PART = (
-    "SELECT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
-    " WHERE present AND ended_at IS NULL ORDER BY ALL"
-)
-"""Who judges which queries beside others, whatever queries they are limited to."""
-
-_log = logging.getLogger(__name__)
-
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
 """Grows where what is being worked out reads something that may be hidden from somebody."""
 
@@ -71,160 +53,30 @@ SHORT_ANSWER = 50_000
 """Characters of all texts in an answer that is kept."""
 
 
-class Project:
+class Project(Acting):
     """An open project. Make one with `create` or `open_project`; close it when done.
 
     Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
     under way is undone, and `reopenings` tells that it happened. `not_closed` says what is to be known where the file
     was not closed when it was used last; it is empty otherwise.
 
-    Whoever has the file may do everything with it. `acting_as` gives the project as somebody has it who is logged in:
-    whatever is asked of it or written to it is refused where their role does not include it. What they read counts as
-    "read the bank" and what they write as "organize", but within an act that `transaction`, `doing` or `as_act` names.
+    What somebody who is logged in may do with it is said by `Acting`.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:
+        super().__init__()
         self.not_closed = not_closed
         self._database = database
         self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any, bool]] = {}
         self._state: tuple[int, tuple[int, int, int]] | None = None
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
-        self._identity: str | None = None
-        self._find: Callable[[], Member | None] | None = None
-        self._reader: str | None = None
         self._main: list[str] = []
-
-    def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Project:
-        """The same open project for somebody who is logged in; their role is looked up anew at every act.
-
-        Args:
-            identity: what the login is known by, see `core.project.identity_of`.
-            find: how to look it up; for None among the people of the project.
-        """
-        other = copy.copy(self)
-        other._identity, other._find = identity, find
-        return other
-
-    def seen_by(self, name: str) -> Project:
-        """The same open project as somebody sees it who has no login and said their name.
-
-        They may do everything; where they take part in a double assignment, what the others gave is hidden from them.
-        """
-        other = copy.copy(self)
-        other._reader = name or None
-        return other
-
-    def unattended(self) -> Project:
-        """The same open project for work that goes on after the act that began it, and was allowed."""
-        other = copy.copy(self)
-        other._identity = other._reader = None
-        return other
 
     @property
     def opened(self) -> object:
         """What all handles of this open project have in common: a key for what is known of it."""
         return self._database
-
-    @property
-    def identity(self) -> str | None:
-        """Who it acts for; None where that is whoever has the file."""
-        return self._identity
-
-    @property
-    def reader(self) -> str | None:
-        """As whom somebody without a login looks at it, see `seen_by`; None where nobody said so."""
-        return self._reader
-
-    def members(self) -> dict[str, Member]:
-        """Everybody who has a role in the project, by identity, in the order of their names."""
-        further: dict[str, tuple[str, ...]] = {}
-        for name, query in self._known(TAKING_PART, None, self._read):
-            further[name] = (*further.get(name, ()), query)
-        return {
-            identity: Member(
-                identity, name, role, None if queries is None else tuple(json.loads(queries)), further.get(name, ())
-            )
-            for identity, name, role, queries in self._known(MEMBERS, None, self._read)
-            if role is not None
-        }
-
-    def organizers(self) -> list[str]:
-        """The names of those who may do everything: whom others ask."""
-        return [one.name for one in self.members().values() if one.role == "organizer"]
-
-    def member(self) -> Member | None:
-        """Who it acts for, with their role as it is now; None where that is whoever has the file.
-
-        Raises:
-            NotAllowed: they have no role in the project.
-        """
-        if self._identity is None:
-            return None
-        found = self.members().get(self._identity) if self._find is None else self._find()
-        if found is None:
-            raise stranger(self._identity, self.organizers())
-        return found
-
-    def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
-        """Refuse an act that the role of whoever it acts for does not include.
-
-        Args:
-            act: a key of `ACTS`.
-            queries: ids of those that it is about, or a function that finds them out; it is called where that matters.
-            author: the name under which it is to be recorded, where one was given.
-
-        Raises:
-            NotAllowed: it is refused; it says which role is needed and whom to ask.
-        """
-        if (member := self.member()) is not None:
-            check(member, act, queries, author, self.organizers())
-
-    def allows(self, act: ActName, *queries: str) -> bool:
-        """Whether `require` would let an act pass: for what a screen offers."""
-        try:
-            self.require(act, queries)
-        except NotAllowed:
-            return False
-        return True
-
-    @contextmanager
-    def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
-        """A block that does an act, whose role is checked before: what it reads and writes is part of the act.
-
-        Raises:
-            NotAllowed: as `require` says.
-        """
-        if self._identity is None and self._reader is None:
-            yield
-            return
-        self.require(act, queries, author)
-        token = DOING.set(act)
-        try:
-            yield
-        finally:
-            DOING.reset(token)
-
-    def _check_reading(self) -> None:
-        if self._identity is not None and DOING.get() is None:
-            self.require("read the bank")
-
-    def _blinded(self) -> str | None:
-        """For whom something is hidden now: a name, or the empty one for all who take part in nothing; None for nobody.
-
-        What only organizers may do, as to take everything out, is done with everything.
-        """
-        act = DOING.get()
-        if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
-            return None
-        parts: dict[str, bool] = dict(self._known(blinds.READERS, None, self._read))
-        if not parts:
-            return None
-        member = self.member()
-        name = member.name if member is not None else self._reader or ""
-        if member is not None and member.role != "organizer":
-            return name if name in parts else ""
-        return name if parts.get(name) else None
 
     def _sight(self, cursor: Cursor, blinded: str | None, sql: str | None = None) -> Cursor:
         """A cursor on which somebody sees what they may; None as in `_blinded`."""
@@ -238,23 +90,6 @@ class Project:
             for statement in blinds.views(self._main[0], blinded, hidden):
                 cursor.execute(statement)
         return cursor
-
-    @contextmanager
-    def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
-        """What surrounds a transaction of somebody who is logged in."""
-        if self._identity is None and self._reader is None:
-            yield
-            return
-        if act is None:
-            around = DOING.get()
-            act = around if around is not None and ACTS[around].writes else "organize"
-        with self.doing(act, queries, author):
-            member = self.member()
-            token = SPEAKING.set(member.name if member else None)
-            try:
-                yield
-            finally:
-                SPEAKING.reset(token)
 
     @property
     def path(self) -> Path:
@@ -362,6 +197,9 @@ class Project:
             return list(rows)
         return rows
 
+    def _stated(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._known(sql, None, self._read)
+
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
         self._check_reading()
@@ -453,7 +291,7 @@ class Project:
         if known is not None and known[0] == last_commit:
             return known[1]
         # All acts count, those as well that are hidden from whoever asks.
-        row = self._known(STATE, None, self._read)[0]
+        row = self._stated(STATE)[0]
         state = (int(row[0]), int(row[1]), int(row[2]))
         self._state = last_commit, state
         return state
@@ -556,64 +394,6 @@ def close_projects() -> None:
     close_all()
 
 
-def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
-    """Make a temporary table of columns, so that SQL can work on them as a set.
-
-    Args:
-        cursor: where the table is to be seen; an older one of that name is replaced.
-        name: name of the temporary table.
-        columns: values by column name, all of one length.
-        types: SQL type by column name, in the order of the columns.
-    """
-    with lent(cursor, "incoming", table_of(columns, types)):
-        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
-
-
-def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
-    """Columns as an Arrow table.
-
-    Args:
-        columns: values by column name, all of one length.
-        types: SQL type by column name, in the order of the columns.
-    """
-    import pyarrow as pa
-
-    return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
-
-
-@contextmanager
-def lent(cursor: Cursor, name: str, table: pa.Table) -> Iterator[None]:
-    """Let SQL read an Arrow table under a name for a while, without a copy.
-
-    For what comes in many parts: a transaction keeps what all its temporary tables held, those replaced as well.
-    """
-    cursor.register(name, table)
-    try:
-        yield
-    finally:
-        cursor.unregister(name)
-
-
-_ARROW = {
-    "VARCHAR": "string",
-    "INTEGER": "int32",
-    "TINYINT": "int8",
-    "BIGINT": "int64",
-    "DOUBLE": "float64",
-    "FLOAT": "float32",
-    "BOOLEAN": "bool_",
-    "BLOB": "binary",
-}
-
-
-def arrow_type(sql_type: str) -> pa.DataType:
-    """Arrow's type for one of SQL, or for a list of them, such as `FLOAT[]`."""
-    import pyarrow as pa
-
-    kind = getattr(pa, _ARROW[sql_type.removesuffix("[]")])()
-    return pa.list_(kind) if sql_type.endswith("[]") else kind
-
-
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     """Record who did what, in the transaction that does it.
 
@@ -644,12 +424,6 @@ def record(project: Project, author: str, act: str, **detail: Any) -> None:
             log(cursor, author, act, **detail)
 
 
-def projects_folder() -> Path:
-    """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
-    chosen = os.environ.get("EXAM_PROJECTS_DIR")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
-
-
 _recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
 
 
@@ -676,124 +450,3 @@ def current_author() -> str:
 def as_name(text: str) -> str:
     """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
     return one_line(text)
-
-
-def create(path: Path) -> Project:
-    """Make a new, empty project.
-
-    Raises:
-        InputError: there is a file already, or the folder cannot be written.
-    """
-    if path.exists():
-        raise InputError(f"{path}: there is a file of this name already.", "Choose another name, or open it.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
-    connection = connect(path)
-    try:
-        migrations.upgrade(connection)
-    except duckdb.Error as error:
-        # What there is no room for leaves nothing behind that is no project.
-        connection.close()
-        path.unlink(missing_ok=True)
-        checkpoints.log_of(path).unlink(missing_ok=True)
-        raise explained(path, error) from error
-    return Project(Database(path, connection))
-
-
-def open_project(path: Path, read_only: bool = False) -> Project:
-    """Open a project; one from an older version is copied aside and upgraded.
-
-    A file that must not be written, or that lies in such a folder, is opened to be read.
-
-    Args:
-        read_only: nothing is going to be written, so that other processes can read it at the same time.
-
-    Raises:
-        InputError: there is no such file.
-        ProjectError: it is no project, is damaged, comes from a newer version, or another process holds it.
-    """
-    if not path.exists():
-        raise InputError(
-            f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
-        )
-    # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
-    # closes a file anywhere lets go of the lock that the process has on it.
-    shared = is_open(path)
-    if not shared:
-        check_kind(path)
-    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    had_log = checkpoints.has_log(path)
-    connection = connect(path, read_only)
-    try:
-        if missing := missing_steps(path, connection):
-            connection.close()
-            _upgrade(path, missing[0])
-            connection = connect(path, read_only)
-        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
-    except BaseException as error:
-        connection.close()
-        if isinstance(error, duckdb.Error):
-            raise explained(path, error) from error
-        raise
-    if not_closed:
-        _log.warning("%s", not_closed)
-    return Project(Database(path, connection, read_only), not_closed)
-
-
-def missing_steps(path: Path, connection: Cursor) -> list[str]:
-    """Names of the migrations that a file needs, oldest first.
-
-    Raises:
-        ProjectError: it is no project, or one of a newer version.
-    """
-    seen = migrations.applied(connection)
-    known = [name for name, _ in migrations.MIGRATIONS]
-    if not seen:
-        raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
-    if newer := [name for name in seen if name not in known]:
-        raise ProjectError(
-            f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
-            "Upgrade Exam Workbench to open it.",
-        )
-    return known[len(seen) :]
-
-
-def _upgrade(path: Path, step: str) -> None:
-    backup = path.with_name(f"{path.name}.before-{step}")
-    number = 2
-    while backup.exists():
-        # One that was restored, or copied back, and is upgraded once more.
-        backup, number = path.with_name(f"{path.name}.before-{step}-{number}"), number + 1
-    copy = path.with_name(f".{backup.name}.{os.getpid()}")
-    try:
-        # Closing writes the log into the file, so that the copy is whole.
-        connect(path).close()
-        shutil.copy2(path, copy)
-    except ProjectError as error:
-        raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
-    except OSError as error:
-        copy.unlink(missing_ok=True)
-        raise ProjectError(
-            f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
-            "Free some space, or put it in a folder that can be written.",
-        ) from error
-    try:
-        connection = connect(path)
-    except ProjectError:
-        copy.unlink()
-        raise
-    with connection:
-        if not missing_steps(path, connection):
-            # Another process did it meanwhile: the backup of how it was before is its own, and stays.
-            copy.unlink()
-            return
-        copy.replace(backup)
-        try:
-            migrations.upgrade(connection)
-        except duckdb.Error as error:
-            raise ProjectError(
-                f"{path} cannot be upgraded: {first_line(error)}.",
-                f"Nothing of it was lost: {backup.name} is as it was before.",
-            ) from error

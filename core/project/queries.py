@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from core.errors import InputError
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project
 from core.project.replacing import Keeper
+from core.project.staging import stage
 from core.text import clean_or_none, clean_text, fault_of_id, quoted
 from core.types import Query, Subtopic
 

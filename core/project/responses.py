@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from core.errors import Report
 from core.project.passages import add_passages
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project
 from core.project.queries import add_queries, unknown_queries
 from core.project.replacing import Keeper
 from core.project.runs import stage_rankings, write_runs
+from core.project.staging import stage
 from core.sentences import split_sentences
 from core.types import Passage, Query, Ranked, Response, Sentence
 

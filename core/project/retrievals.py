@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from core.errors import InputError
-from core.project.project import Cursor, as_name, stage
+from core.project.project import Cursor, as_name
+from core.project.staging import stage
 from core.text import fault_of_id, quoted
 
 Ranking = Sequence[tuple[str, float]]

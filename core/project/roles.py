@@ -58,7 +58,7 @@ class Rule:
         about: what it comes to, as a phrase that follows "to".
         screens: names of the screens where it is done or seen.
         commands: words of the commands after `exam`; one that ends with a star stands for all that begin so.
-        routes: of the API.
+        routes: of the API, after /api/v1/, that give none of these commands: a command has its own, of its words.
         writes: whether it changes the project.
         by_query: whether an assessor whose queries are assigned may do it in these alone.
     """
@@ -92,7 +92,7 @@ ACTS: Mapping[ActName, Rule] = {
          "cascade board", "cascade calibrate", "cascade labels", "cascade list", "shards board",
          "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
          "audit status"),
-        writes=False,
+        ("GET jobs/current",), writes=False,
     ),
     "edit questions": Rule(
         "assessor", "edit questions in drafts, and accept or reject what a model proposed", ("question_bank",),
@@ -141,6 +141,7 @@ ACTS: Mapping[ActName, Rule] = {
     "grade": Rule(
         "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
         ("grade", "batch cancel", "batch fetch", "cascade plan", "cascade run"),
+        ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
     ),
     "write with models": Rule(
         "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),
@@ -264,6 +265,15 @@ def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
             "Whoever runs the server names the first organizer: exam people add IDENTITY --role organizer.",
         )
     return NotAllowed(f"{identity} has no role in this project.", asking(organizers))
+
+
+def outsider(identity: str) -> NotAllowed:
+    """What somebody is told who is logged in and has no role in any project of a server."""
+    return NotAllowed(
+        f"{identity} has no role in any project of this server.",
+        "An organizer of yours gives you one on the screen People, by exactly this; whoever runs the server names the"
+        " first organizer: exam people add IDENTITY --role organizer.",
+    )
 
 
 def asking(organizers: Sequence[str]) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, as_act, lent, stage, table_of
+from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
 from core.project.replacing import Keeper
+from core.project.staging import lent, stage, table_of
 from core.types import Ranked
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import InputError
-from core.project.project import Cursor, Project, as_name, log, stage
+from core.project.project import Cursor, Project, as_name, log
 from core.project.queries import check_new
+from core.project.staging import stage
 from core.text import clean_or_none, first_few
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from core.cli.guests import act_of
 from core.errors import InputError, NotAllowed, WorkbenchError
 from core.limits import exceeded, limit
 from core.project import Project, acting_with, find_token
@@ -46,6 +47,17 @@ class Visitor:
     def owner(self) -> bool:
         """Whether they read the door's file: whoever the project belongs to, at a shell of this computer."""
         return self.name is None
+
+    def require(self, command: str) -> None:
+        """Refuse a command that their role does not include.
+
+        Args:
+            command: its words after `exam`.
+
+        Raises:
+            NotAllowed: it is refused; it says which role is needed and whom to ask.
+        """
+        self.project.require(act_of(command))
 
 
 def check_host(header: str, allowed: Sequence[str]) -> None:

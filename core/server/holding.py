@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import WorkbenchError
 from core.grading import close_interrupted
-from core.project import Door, Project, close_projects, keep_backups, make_door, open_project, remove_door
+from core.project import Door, Project, close_projects, keep_backups, make_door, open_project, peek_members, remove_door
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +56,25 @@ def held() -> list[Held]:
     """Every project that is open here."""
     with _changing:
         return [one for one in _held.values() if not one.project.closed]
+
+
+def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
+    """Those of some projects in which somebody has a role: on a shared server all that they are told of.
+
+    Args:
+        projects: files by name.
+        identity: what their login is known by, see `core.project.identity_of`.
+    """
+    return {name: path for name, path in projects.items() if identity in _people(path.resolve())}
+
+
+def _people(file: Path) -> Collection[str]:
+    known = _held.get(file)
+    if known is not None and not known.project.closed:
+        return known.project.members()
+    with _changing:
+        found = peek_members(file)
+    return hold(file).members() if found is None else found
 
 
 def open_doors(address: str | None) -> None:

@@ -49,6 +49,10 @@ class Asked:
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="exam-")))
     files: Mapping[str, Path] = field(default_factory=dict)
 
+    def discard(self) -> None:
+        """Delete their files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
 
 class Running:
     """A command under way in a thread of its own.
@@ -87,7 +91,7 @@ class Running:
             _log.error("a command could not be answered: %s", error, exc_info=error)
             self._ended(1, {})
         finally:
-            shutil.rmtree(asked.folder, ignore_errors=True)
+            asked.discard()
 
     def _code(self) -> int:
         try:

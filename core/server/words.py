@@ -53,6 +53,20 @@ def find(words: str) -> click.Command:
     return found
 
 
+def named(said: Sequence[str]) -> str:
+    """The command that words of a shell give, without what follows it; empty where they give none."""
+    found: click.Command | None = cli
+    names: list[str] = []
+    for word in said:
+        if not isinstance(found, click.Group):
+            break
+        found = found.get_command(click.Context(found), word)
+        if found is None:
+            break
+        names.append(word)
+    return " ".join(names)
+
+
 def may_read(words: str) -> bool:
     """Whether the command of a path only reads with some parameters at least."""
     return words.replace("/", " ") in READING

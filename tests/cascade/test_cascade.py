@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from core.cascade import boards, calibrate, cascade_labels, gather, plan, portions, run
+from core.cascade import boards, calibrate, cascade_files, cascade_labels, gather, plan, portions, run
 from core.errors import InputError
+from core.exchange import all_of, bundle, bundle_again
 from core.grading import Request
 from core.labels import Policy
 from core.leaderboard import leaderboard
@@ -93,6 +97,27 @@ def test_the_board_stands_beside_the_baseline_and_everything(graded: Project) ->
     strict = planned(graded, "strict", alpha=0.001)
     assert calibrate(graded, strict).decision.guarantee.chosen.kept == 0
     assert boards(graded, strict, "P@5").cascade.scores == plain.baseline.scores
+
+
+def test_a_bundle_says_who_graded_which_pairs_and_is_the_same_again_after_another_cascade(graded: Project) -> None:
+    made = planned(graded)
+    packed = bundle(graded, Policy(grader="expensive"), "org", beside=all_of(cascade_files))
+    files = zipfile.ZipFile(io.BytesIO(packed))
+    told = json.loads(files.read("cascade-1.json"))
+    assert (told["name"], told["promise"]["alpha"], told["seed"]) == ("first", 0.15, 5)
+    found, said = cascade_labels(graded, made), calibrate(graded, made)
+    assert told["labels"] == [[one.query_id, one.passage_id, one.label, one.grader] for one in found.labels]
+    assert sum(told["labels_by"].values()) == len(found.labels)
+    assert told["labels_by"]["expensive"] == found.from_expensive and told["threshold"]["escalated"] == said.escalated
+    assert sum(learned + tested for _, _, learned, tested, _ in told["sample"]) == 60
+    assert b"cascade-1.json" in files.read("README.txt")
+    planned(graded, "second", seed=6)
+    manifest = json.loads(files.read("manifest.json"))
+    assert bundle_again(graded, manifest, "bob", all_of(cascade_files)) == packed
+    # A bundle of a version that packed no cascades is made again without them.
+    before = bundle(graded, Policy(grader="expensive"), "org")
+    plain = json.loads(zipfile.ZipFile(io.BytesIO(before)).read("manifest.json"))
+    assert bundle_again(graded, plain, "bob", all_of(cascade_files)) == before
 
 
 def test_the_same_plan_draws_the_same_sample_and_another_is_another(graded: Project) -> None:

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core import cli
 from tests.made.cascades import fill_both
-from tests.made.projects import file_of
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.made.shell import Run, printed, shell_on
 
 
 @pytest.fixture
 def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command on a project with two graders; its exit code, and what it printed and told."""
-    path = tmp_path / "some.duckdb"
-    file_of(fill_both).write(path)
-    monkeypatch.setenv("EXAM_PROJECT", str(path))
-    monkeypatch.setenv("EXAM_AUTHOR", "ann")
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["exam", *words])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        else:
-            code = 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
-
-
-def printed(result: tuple[int, str, str]) -> dict:
-    assert result[0] == 0, result[2]
-    return json.loads(result[1])
+    """Runs a command on a project with two graders."""
+    return shell_on(fill_both, tmp_path, monkeypatch, capsys)
 
 
 def test_a_cascade_goes_from_plan_to_labels_that_say_whose_they_are(exam: Run) -> None:

@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from tests.made.fuzz_parquet import check, copied, exported, mutate
+from tests.made.projects import examples
 
-SEEDS = range(12)
-"""A few seconds; `make fuzz` goes on from there."""
+SEEDS = range(examples(5))
+"""A few; `make fuzz` goes on from there."""
 
 
 @pytest.fixture(scope="module")

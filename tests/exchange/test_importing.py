@@ -14,6 +14,7 @@ from core import bank
 from core.catalogue import graders
 from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
+from core.exchange.parquet.checks import with_rows
 from core.formats import KINDS_OF_FILE, Source
 from core.leaderboard import leaderboard
 from core.project import Project, boards
@@ -69,9 +70,10 @@ GRADED = graded(passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4",
 
 
 def snapshot(project: Project) -> dict[str, list]:
-    """Every row of every table, so that a refused import can be seen to leave no trace."""
-    names = project.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1")
-    return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for (name,) in names}
+    """Every row of every table that has any, so that a refused import can be seen to leave no trace."""
+    with project.cursor() as cursor:
+        names = sorted(with_rows(cursor))
+    return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
 
 
 def take_all(project: Project) -> None:

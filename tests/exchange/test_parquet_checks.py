@@ -158,6 +158,16 @@ def test_what_the_program_made_breaks_no_rule(imported: Project) -> None:
         assert not list(parquet_checks.faults(cursor))
 
 
+def test_every_rule_can_be_asked_of_every_table(imported: Project) -> None:
+    """What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later."""
+    with imported.cursor() as cursor:
+        every = frozenset(table for table, _, _ in parquet_checks._columns(cursor))
+        assert len(every) > 90
+        for part in (parquet_checks.broken_rules, parquet_checks.repeated, parquet_checks.strays):
+            assert not list(part(cursor, every))
+        assert not list(parquet_checks.unreadable(cursor, every))
+
+
 TAMPERED = [
     ("grades", "SELECT * REPLACE (99::TINYINT AS rating) FROM t", "rating is not on the grader's scale"),
     ("grades", "SELECT * REPLACE (rating::INTEGER AS rating) FROM t", "rating is of type INTEGER and not TINYINT"),

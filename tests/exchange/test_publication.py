@@ -6,9 +6,11 @@ import csv
 import functools
 import hashlib
 import io
+import itertools
 import json
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ from core.exchange import (
     Manifest,
     Options,
     bundle,
+    check,
     graded_file,
     import_files,
     manifest_json,
@@ -210,11 +213,10 @@ def test_published_qrels_are_those_that_are_exported(graded: Project) -> None:
 def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
     published = {name: publish(graded, policy, "ann") for name, policy in POLICIES.items()}
     published["binary"] = publish(graded, Policy(min_rating=3), "ann", binary=True)
-    for what, edit in EDITS.items():
+    for name, (what, edit) in zip(itertools.cycle(("default", "direct judge")), EDITS.items()):
         edit(graded)
-        for name in ("default", "direct judge"):
-            again = reproduce(graded, published[name].manifest, "bob")
-            assert again == published[name].qrels_bytes, f"{name}, after: {what}"
+        again = reproduce(graded, published[name].manifest, "bob")
+        assert again == published[name].qrels_bytes, f"{name}, after: {what}"
     for name, publication in published.items():
         assert reproduce(graded, publication.manifest, "bob") == publication.qrels_bytes, name
         policy = POLICIES.get(name, Policy())
@@ -242,6 +244,47 @@ def test_publications_in_between_each_keep_their_own_state(graded: Project) -> N
     for one in published:
         assert reproduce(graded, one.manifest, "bob") == one.qrels_bytes
     assert [one["publication"] for one in publications(graded)][-1] == published[0].manifest["publication"]
+
+
+def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(graded: Project) -> None:
+    """Edits, overrides and grades come from other threads all the while, as on a server."""
+    (b,) = graded.rows("SELECT text_key FROM question_texts WHERE text = 'What is B?'")[0]
+    passages = [key for (key,) in graded.rows("SELECT text_key FROM passages WHERE text_key IS NOT NULL")]
+
+    def grade_one(turn: int) -> None:
+        with graded.transaction() as cursor:
+            outcome = (b, passages[turn % len(passages)], Grade(turn % 6))
+            add_outcomes(cursor, put_grader(cursor, SPEC), [outcome], job_key=0)
+
+    acts: tuple[Callable[[int], object], ...] = (
+        lambda n: bank.save(graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"),
+        lambda n: override(graded, "q1/b", "p1", n % 6, f"turn {n}", "bob"),
+        grade_one,
+    )
+    over = threading.Event()
+    counts = [0, 0, 0]
+
+    def work(at: int) -> None:
+        while not over.is_set() and counts[at] < 40:
+            counts[at] += 1
+            acts[at](counts[at])
+
+    workers = [threading.Thread(target=work, args=(at,)) for at in range(len(acts))]
+    for worker in workers:
+        worker.start()
+    try:
+        published = [publish(graded, Policy(grader="test grader"), "eve") for _ in range(6)]
+    finally:
+        over.set()
+        for worker in workers:
+            worker.join()
+    assert min(counts) > 0
+    for one in published:
+        assert reproduce(graded, one.manifest, "eve") == one.qrels_bytes
+    assert [one["publication"] for one in publications(graded)] == [
+        one.manifest["publication"] for one in reversed(published)
+    ]
+    assert not any(check(graded).values())
 
 
 @dataclass(frozen=True)

@@ -11,42 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from core.exchange import Options, exporting, import_files
+from core.exchange import exporting, import_files
 from core.formats import Source
 from core.labels import Policy
 from core.leaderboard import compare, leaderboard
 from core.project import Project
+from tests.made import collections
 from tests.made.projects import examples, new_project
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
 
-def _imported(path: Path, kind: str, files: list[Path], project: Project, source: str | None = None) -> None:
-    import_files(project, kind, [Source.of(path / file) for file in files], "tester", Options(source))
-
-
 @pytest.fixture(scope="module")
 def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The graded file of TREC DL 2023 with rankings, imported whole."""
-    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
-    _imported(shared_data, "graded", [Path("dl23-llmjudge/graded-with-rankings.jsonl.gz")], project)
-    yield project
-    project.close()
+    yield from collections.dl23(shared_data, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """TREC DL 2020 with its runs, judgments, eight sources of labels and questions."""
-    folder = shared_data / "dl20"
-    project = new_project(tmp_path_factory.mktemp("dl20") / "dl20.duckdb")
-    _imported(folder, "queries", [Path("queries.tsv")], project)
-    _imported(folder, "passages", [Path("passages.jsonl.gz")], project)
-    _imported(folder, "runs", sorted((folder / "runs").glob("*.run")), project)
-    _imported(folder, "qrels", [Path("qrels-nist.txt")], project, "NIST")
-    _imported(folder, "qrels", sorted((folder / "rubric-qrels").glob("*.qrel")), project)
-    _imported(folder, "bank", [Path("dl20-questions.jsonl.gz")], project)
-    yield project
-    project.close()
+    yield from collections.dl20(shared_data, tmp_path_factory)
 
 
 def test_a_graded_file_arrives_whole(dl23: Project) -> None:
@@ -106,7 +89,7 @@ def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path
 def test_an_exported_graded_file_makes_the_same_project_again(shared_data: Path, tmp_path: Path) -> None:
     """Some of the queries, with all that the file has of them: their passages, grades, runs and judgments."""
     with gzip.open(shared_data / "dl23-llmjudge/graded-with-rankings.jsonl.gz") as whole:
-        some = b"".join(islice(whole, examples(6)))
+        some = b"".join(islice(whole, examples(2)))
     project, again = (new_project(tmp_path / f"{name}.duckdb") for name in ("first", "again"))
     import_files(project, "graded", [Source("some.jsonl", data=some)], "tester")
     exported = exporting.graded_file(project)
@@ -150,7 +133,7 @@ def test_all_questions_are_there(dl20: Project) -> None:
     assert dl20.value("SELECT count(*) FROM questions") == 540
 
 
-def test_published_boards_import_as_leaderboards(dl20: Project, shared_data: Path) -> None:
-    _imported(shared_data, "leaderboard", [Path("dl20/published/official-results.tsv")], dl20)
-    board = leaderboard(dl20, "", "official-results ndcg_cut_10")
+def test_published_boards_import_as_leaderboards(project: Project, shared_data: Path) -> None:
+    collections.take(project, "leaderboard", [shared_data / "dl20/published/official-results.tsv"])
+    board = leaderboard(project, "", "official-results ndcg_cut_10")
     assert board.scores["rr-pass-roberta"] == pytest.approx(0.7169)

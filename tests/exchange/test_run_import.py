@@ -43,7 +43,7 @@ def ranking(project: Project, run: str) -> list[Ranked]:
     ]
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(6))
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
 def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
     out = io.StringIO()
@@ -151,7 +151,7 @@ lines_of_runs = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(8))
 @given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
 def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
     text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)

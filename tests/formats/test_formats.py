@@ -413,8 +413,9 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
     assert sum(len(ranking) for query in read for ranking in query.rankings.values()) == 37_250
 
     out = io.BytesIO()
-    write_graded(read, out)
-    assert list(read_graded(Source("again.gz", data=out.getvalue()), Report())) == read
+    some = read[: examples(5)]
+    write_graded(some, out)
+    assert list(read_graded(Source("again.gz", data=out.getvalue()), Report())) == some
     with gzip.open(path) as original:
         first = json.loads(original.readline())
     written = json.loads(gzip.decompress(out.getvalue()).split(b"\n", 1)[0])

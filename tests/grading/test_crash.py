@@ -20,7 +20,7 @@ from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit,
 from tests.made.projects import examples, new_project
 from tests.made.projects import fill as fill_project
 
-KILLS = examples(5)
+KILLS = examples(3)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
 BATCH_KILLS = examples(4)
 BATCH_SIZE, BATCHES = 5, 3 * BATCH_KILLS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from core import bank
 from core.catalogue import graders
 from core.exchange import make_demo
 from core.graders import Grader, make_grader
@@ -20,6 +21,8 @@ RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", 
 JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
 ANSWERS = {"salt": "the red leaves", "wind": "a given passage", "bridge": "unanswerable"}
 QUERIES = ("tacoma-bridge",)
+ASKED = 4
+"""Questions of that query which are asked."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
     make_demo(path, "ann", grade=False, tell=lambda line: None)
     project = open_project(path)
+    # Some questions show what a method does as well as all do, in half the time.
+    asked = bank.questions(project, query_id=QUERIES[0])
+    bank.save(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
     yield project
     project.close()
 
@@ -64,7 +70,7 @@ METHODS = (
 def grade_with(project: Project, models: Models, kind: str, model: str, more: dict[str, str]) -> Grader:
     """Let a grader work on a query of the demo; what it has done is not done again."""
     grader = make_grader(kind, {"model": getattr(models, model), **more})
-    planned = make_plan(project, grader.spec, 1, Scope(QUERIES))
+    planned = make_plan(project, grader.spec, bank.latest_version(project), Scope(QUERIES))
     final = run_job(project, grader, Request(Scope(QUERIES)), "ann")
     assert final.state == "done", final.message
     assert final.done == final.total == planned.to_grade

@@ -57,7 +57,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.too_slow])
 @given(small_projects(), st.lists(policies, min_size=2, max_size=4))
 def test_labels_and_coverage_follow_their_definitions(made, several):
     questions, ratings, runs = made

@@ -31,7 +31,7 @@ def exported(folder: Path, files: str = "grades/*.parquet") -> Shards:
     weighted=st.booleans(),
     measure=st.sampled_from(MEASURES),
 )
-@settings(max_examples=examples(5), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_scores_as_the_project(
     seed: int, rule: str, weighted: bool, measure: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

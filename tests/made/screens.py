@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.runtime import Runtime
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
@@ -29,6 +30,9 @@ from tests.made.projects import fill, judge, new_project
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
 """Seconds after which a screen or a job is taken to hang."""
+
+COMPILED = ScriptCache()
+"""The screens of the app, as a server keeps them."""
 
 _look_for_its_end = local_script_runner.require_widgets_deltas
 
@@ -76,6 +80,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     monkeypatch.setattr(app_test, "MagicMock", Unconnected)
+    # A server compiles a screen once, the harness at every run.
+    for harness in app_test, local_script_runner:
+        monkeypatch.setattr(harness, "ScriptCache", lambda: COMPILED)
     # A widget looks up its own key in it; to have it ready, every widget would read the values of all others.
     monkeypatch.setattr(SafeSessionState, "filtered_state", property(lambda state: state._state))
     yield

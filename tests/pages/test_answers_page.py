@@ -43,11 +43,11 @@ def html(app: AppTest) -> str:
     return "".join(str(element.proto.body) for element in app.get("html"))
 
 
-@pytest.mark.parametrize("screen", ("answers", "cases"))
-def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project, screen: str) -> None:
-    words = said(visit(screen))
-    assert "LLM-retEval judges a retriever by what it makes possible" in words
-    assert "no queries with their words, no runs" in words and "no gold passages" in words
+def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project) -> None:
+    for screen in "answers", "cases":
+        words = said(visit(screen))
+        assert "LLM-retEval judges a retriever by what it makes possible" in words
+        assert "no queries with their words, no runs" in words and "no gold passages" in words
 
 
 def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.cascade import cascades
 from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from core.errors import GradingError
 from core.graders import Price, make_grader
@@ -22,7 +24,8 @@ from pages.parts.graders.trial import waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse
+from tests.made.cascades import fill_both
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, well
 from tests.made.projects import SPEC, fill, grade
 from tests.made.screens import (
     DEADLINE,
@@ -79,8 +82,15 @@ def kind(title: str) -> AppTest:
     return visit("grading", setup=title)
 
 
-def endpoint(server: EndpointServer) -> AppTest:
-    """The screen with a self-rating grader behind an endpoint."""
+def endpoint(project: Project, server: EndpointServer) -> AppTest:
+    """The screen with a self-rating grader behind an endpoint, which the project keeps."""
+    parameters = {"back_end": "openai", "model": "mini", "base_url": server.url}
+    save_named_grader(project, "ours", "self-rating", parameters, "ann")
+    return visit("grading", setup="ours (saved)")
+
+
+def typed(server: EndpointServer) -> AppTest:
+    """The same as somebody types it into the form."""
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
     named(app.text_input, "Model").set_value("mini")
     return choose(app, "Address", server.url)
@@ -116,6 +126,14 @@ def failing(seen: Seen) -> Reply:
     if "gold" in seen.prompt:
         return rate(seen, 4)
     return refuse() if "text of p1" in seen.prompt else chat(f"Hm. {MARKUP}")
+
+
+class Held(EndpointServer):
+    """An endpoint that answers nothing until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        super().__init__(lambda seen: well(seen) if self.go_on.wait(DEADLINE) else refuse())
 
 
 class TestSettingUp:
@@ -175,13 +193,11 @@ class TestSettingUp:
         assert named(app.checkbox, "Fence").value
         assert "Say which model the endpoint shall use." in said(app)
 
-    @pytest.mark.parametrize(
-        "title", ["Answer and check", "Extractive answer and check", "Multiple choice", "Direct judge"]
-    )
-    def test_every_kind_has_a_form_that_makes_a_grader(self, small: Project, title: str) -> None:
-        app = kind(title)
-        assert not app.error
-        assert metric(app, "Pairs needed") if title == "Direct judge" else "There is nothing to grade." in said(app)
+    def test_every_kind_has_a_form_that_makes_a_grader(self, small: Project) -> None:
+        for title in "Answer and check", "Extractive answer and check", "Multiple choice", "Direct judge":
+            app = kind(title)
+            assert not app.error, title
+            assert metric(app, "Pairs needed") if title == "Direct judge" else "There is nothing to grade." in said(app)
 
     def test_a_choice_behind_an_endpoint_is_by_letter(self, asked: Project) -> None:
         app = kind("Multiple choice")
@@ -219,7 +235,7 @@ class TestKeys:
 
     def test_a_typed_key_is_held_for_this_window_and_stored_nowhere(self, asked: Project) -> None:
         with EndpointServer() as server:
-            app = choose(endpoint(server), "Key for this address", "open-sesame")
+            app = choose(typed(server), "Key for this address", "open-sesame")
             assert named(app.text_input, "Key for this address").value == "", "it is not sent back to the browser"
             assert "The key that you typed for 127.0.0.1 is used." in words(app)
             app = ended(press(app, "Grade"), asked)
@@ -270,14 +286,14 @@ class TestAskingOneQuestion:
 
     def test_an_endpoint_that_fails_is_told_with_its_reason(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
-            app = press(endpoint(server), "Ask")
+            app = press(endpoint(asked, server), "Ask")
             url = server.url
         assert f"Failed at {url}: refused: I cannot help with that" in as_text(app.error[0].value)
         assert drawn_grade(app) == ""
 
     def test_an_error_of_an_endpoint_names_its_address(self, asked: Project) -> None:
         with EndpointServer(lambda seen: Reply(500, "{}")) as server:
-            app = endpoint(server)
+            app = endpoint(asked, server)
             url = server.url
         app = press(app, "Ask")
         assert f"Failed at {url}: the connection failed" in as_text(app.error[0].value)
@@ -294,7 +310,7 @@ class TestAskingOneQuestion:
 
     def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
         with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
-            app = press(endpoint(server), "Ask")
+            app = press(endpoint(asked, server), "Ask")
         assert MARKUP in codes(app)
         assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>by default: ")
 
@@ -336,7 +352,7 @@ class TestPlan:
 class TestJobs:
     def test_failed_and_defaulted_pairs_are_counted_beside_the_graded_ones(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
-            app = ended(press(endpoint(server), "Grade"), asked)
+            app = ended(press(typed(server), "Grade"), asked)
         assert "3 pairs graded (1 by default), 1 failed" in said(app)
         assert "refused: I cannot help with that." in "\n".join(codes(app))
         table = next(table.value for table in app.dataframe if "State" in table.value)
@@ -345,8 +361,8 @@ class TestJobs:
         assert kept.parameters["base_url"] == server.url
 
     def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
-        with EndpointServer(latency=0.3) as server:
-            app = choose(endpoint(server), "Calls in flight", 1)
+        with Held() as server:
+            app = choose(endpoint(asked, server), "Calls in flight", 1)
             press(app, "Grade")
             job = started(asked)
             press(app, "Pause")
@@ -357,12 +373,13 @@ class TestJobs:
             sound(app.run())
             assert job.control.concurrency == 4
             press(app, "Resume")
+            server.go_on.set()
             app = ended(app, asked)
         assert f"Last job done: {PAIRS} pairs graded" in said(app)
 
     def test_the_bank_shows_a_job_and_cannot_cancel_it_as_if_it_were_its_trial(self, asked: Project) -> None:
-        with EndpointServer(latency=0.2) as server:
-            press(choose(endpoint(server), "Calls in flight", 1), "Grade")
+        with Held() as server:
+            press(choose(endpoint(asked, server), "Calls in flight", 1), "Grade")
             started(asked).control.pause()
             app = visit("question_bank")
             assert "Cancel the trial" not in [button.label for button in app.button]
@@ -370,12 +387,14 @@ class TestJobs:
             assert f"of {PAIRS} pairs, paused" in "".join(
                 bar.proto.text for bar in visit("leaderboard").get("progress")
             )
+            server.go_on.set()
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
-        with EndpointServer(latency=0.2) as server:
-            app = press(choose(endpoint(server), "Calls in flight", 1), "Grade")
+        with Held() as server:
+            app = press(choose(endpoint(asked, server), "Calls in flight", 1), "Grade")
             press(app, "Pause")
             press(app, "Cancel")
+            server.go_on.set()
             app = ended(app, asked)
         assert "Last job cancelled" in said(app)
         assert jobs(asked)[0].state == "cancelled"
@@ -386,7 +405,7 @@ class TestJobs:
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         with EndpointServer() as server:
             server.shelf.states = ("validating", "completed")
-            app = endpoint(server)
+            app = endpoint(asked, server)
             assert "As a batch it costs" in said(app)
             named(app.checkbox, "As a batch: half the price, within 24 hours").check()
             server.shelf.away = 401
@@ -400,7 +419,7 @@ class TestJobs:
 
     def test_a_cap_on_calls_stops_it_and_says_so(self, asked: Project) -> None:
         with EndpointServer() as server:
-            app = choose(endpoint(server), "Calls at most", 2)
+            app = choose(endpoint(asked, server), "Calls at most", 2)
             app = ended(press(app, "Grade"), asked)
         assert "Last job stopped at its budget: 2 pairs graded" in said(app)
         assert "2 of 2 calls" in said(app)
@@ -424,7 +443,7 @@ class TestJobs:
 class TestFailedPairs:
     def test_they_are_counted_listed_and_asked_again_alone(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
-            app = ended(press(endpoint(server), "Grade"), asked)
+            app = ended(press(endpoint(asked, server), "Grade"), asked)
             assert "Refused: I cannot help with that · no rating" in said(app)
             server.behave = lambda seen: rate(seen, 2)
             before = len(server.seen)
@@ -498,3 +517,19 @@ class TestPrices:
         press(app, "Save prices")
         assert "The price of m is not complete." in as_text(app.error[0].value)
         assert prices(asked) == {}
+
+
+def test_a_cascade_is_planned_on_the_screen_and_its_board_stands_beside_the_baseline(project: Project) -> None:
+    fill_both(project)
+    app = visit("grading")
+    choose(app, "Expensive grader", "expensive")
+    choose(app, "Draws of the sample", 60)
+    choose(app, "Name of the cascade", "first")
+    press(app, "Plan")
+    (made,) = cascades(project)
+    assert (made.name, made.alpha, made.delta) == ("first", 0.1, 0.1)
+    assert "is asked where" in words(app) and "cannot be asked here" in words(app)
+    priced, board = (frame.value for frame in app.dataframe[:2])
+    assert list(priced["Passages"])[-1] == 96 and list(priced["To grade"]) == [0, 0, 0, 0]
+    assert "Rank: top 9" in board and len(board) == 4
+    assert "Kendall's tau: cascade with everything" in words(app)

@@ -168,12 +168,12 @@ def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None
     visitor = app.come("olga", email_verified=False)
     for screen in "", "question_bank", "people", "leaderboard":
         with visitor.open(screen) as tab:
-            assert "subject of olga has no role in this project" in tab.text
+            assert "subject of olga has no role in any project of this server" in tab.text
             assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
 def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
-    for visitor, told in (app.come("stray"), "has no role in this project"), (app.visitor(), "not logged in"):
+    for visitor, told in (app.come("stray"), "has no role in any project"), (app.visitor(), "not logged in"):
         for screen in "", "question_bank", "leaderboard", "export":
             with visitor.open(screen) as tab:
                 assert told in tab.text
@@ -268,6 +268,17 @@ def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: V
         assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
 
 
+def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, olga: Visitor) -> None:
+    for path in "/", "/question_bank", "/healthz", "/api/v1/status", "/auth/login", "/static/none.js":
+        headers = {name.lower(): value for name, value in app.visitor().ask(path).headers.items()}
+        assert headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff", path
+        assert headers["content-security-policy"] == "frame-ancestors 'none'", path
+    with olga.open() as tab:
+        # A form of another site has the cookies at best, and not what the app's own script reads from one of them.
+        sent = olga.ask(f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example")
+        assert sent.status in (400, 403), sent
+
+
 def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> None:
     app.provider.behave(email="olga@x.org")
     attacker, victim = app.visitor(), app.visitor()
@@ -329,6 +340,33 @@ def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olg
     for name in FOR_VIEWERS:
         assert b"vera, viewer" in got[f"a link to {name}"]
     assert b"fine" in got["a link to leaderboard"]
+
+
+@pytest.mark.browser
+def test_a_screen_shows_what_others_saved_once_nobody_types_there(
+    app: Served, olga: Visitor, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("")
+    app.provider.behave(email="asta@x.org", sub="subject of asta")
+    visit(page, f"{app.address}/activity")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("asta, assessor")).to_be_visible()
+    page.get_by_role("link", name="Activity").click()
+    find = page.get_by_role("textbox", name="Find")
+    find.press_sequentially("half a wo")
+    with olga.open("my_work") as tab:
+        tab.press("Done")
+    # What a browser says when somebody turns to its window: otherwise it looks every few seconds.
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_text("olga saved something since.")).to_be_visible()
+    expect(find).to_have_value("half a wo")
+    expect(page.get_by_text("is done with")).to_have_count(0)
+    find.fill("")
+    page.evaluate("document.activeElement.blur()")
+    expect(page.get_by_text("is done with")).to_be_visible()
+    expect(page.get_by_text("saved something since.")).to_have_count(0)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_text("You are not logged in.")).to_be_visible()
 
 
 @pytest.mark.browser

@@ -55,23 +55,19 @@ def test_without_a_project_a_screen_says_what_to_do(screen: str) -> None:
     assert links(app) == [""]
 
 
-@pytest.mark.parametrize(
-    ("screen", "what", "leads_to"),
-    [
-        ("home", "Import queries to begin", []),
-        ("question_bank", "The project has no queries.", [""]),
-        ("grading", "There is nothing to grade.", [""]),
-        ("leaderboard", "Nothing has been graded yet.", ["grading"]),
-        ("export", "Nothing has been graded yet.", ["grading"]),
-    ],
-)
-def test_in_an_empty_project_a_screen_says_what_to_do(
-    project: Project, screen: str, what: str, leads_to: list[str]
-) -> None:
-    app = visit(screen)
-    assert what in said(app)
-    assert links(app) == leads_to
-    assert not app.error
+def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
+    expected: dict[str, tuple[str, list[str]]] = {
+        "home": ("Import queries to begin", []),
+        "question_bank": ("The project has no queries.", [""]),
+        "grading": ("There is nothing to grade.", [""]),
+        "leaderboard": ("Nothing has been graded yet.", ["grading"]),
+        "export": ("Nothing has been graded yet.", ["grading"]),
+    }
+    for screen, (what, leads_to) in expected.items():
+        app = visit(screen)
+        assert what in said(app), screen
+        assert links(app) == leads_to, screen
+        assert not app.error, screen
 
 
 class TestGrading:

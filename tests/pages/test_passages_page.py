@@ -456,6 +456,12 @@ class TestJudging:
         walk(app, "after")
         assert url(app, "passage") == "p3"
 
+    def test_a_link_to_a_query_is_one_step_of_back_and_its_passage_is_judged_at_once(self, small: Project) -> None:
+        app = visit("passages", query="q2")
+        assert "passage" not in app.query_params and url(app, "passage") == "p5"
+        press(app, "Related")
+        assert own_judgment(small, "q2", "p5", "ann") == 1
+
 
 @pytest.fixture
 def hostile_site(projects: Path, server: Server) -> str:

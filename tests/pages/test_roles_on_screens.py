@@ -119,7 +119,8 @@ def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, lo
     log_in("stray")
     for screen in ("home", "leaderboard", "question_bank"):
         app = visit(screen)
-        assert "stray@x.org has no role in this project" in as_text(app.error[0].value)
+        assert "stray@x.org has no role in any project of this server" in as_text(app.error[0].value)
+        assert not app.sidebar.selectbox and "test" not in everything(app)
         assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
 
 

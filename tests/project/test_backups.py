@@ -41,9 +41,15 @@ from tests.project.test_bad_files import damage
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = made_project(tmp_path / "some.duckdb", fill_most)
+    made = in_use(tmp_path)
     yield made
     made.close()
+
+
+def in_use(folder: Path) -> Project:
+    """A project that says of itself that it is open, as one does in which somebody works."""
+    made_project(folder / "some.duckdb", fill_most).close()
+    return open_project(folder / "some.duckdb")
 
 
 def words(path: Path) -> str:
@@ -141,7 +147,7 @@ def test_what_is_damaged_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> N
 
 def test_the_restore_drill(tmp_path: Path) -> None:
     """The project is destroyed, its backup restored, and what was published comes out again to the byte."""
-    project = made_project(tmp_path / "some.duckdb", fill_most)
+    project = in_use(tmp_path)
     published = publish(project, Policy(grader="test grader", bank_version=1), "ann")
     made = backup(project).path
     project.close()

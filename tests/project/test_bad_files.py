@@ -17,7 +17,7 @@ from core.bank import put_draft
 from core.errors import ProjectError
 from core.exchange import recorded
 from core.project import open_project
-from core.project import project as projects
+from core.project import opening as projects
 from core.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from core.project import create, migrations, open_project
-from core.project import project as projects
+from core.project import opening as projects
 
 OPEN = """
 import sys

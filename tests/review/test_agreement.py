@@ -21,8 +21,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from core import bank, cli
 from core.errors import InputError
-from core.exchange import import_files
-from core.formats import Source
 from core.labels import Policy, override, overrides, withdraw
 from core.measures import CrossTable, alpha_of, cohen_kappa, cross_table, matching, merge, per_level, weighted_kappa
 from core.measures.agreement import krippendorff_alpha
@@ -30,7 +28,8 @@ from core.project import Project, sources
 from core.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
 from core.review.disagreements.agreement import Pair
 from core.types import GraderSpec, Question
-from tests.made.projects import copy_of, fill, grade, judge, new_project, only_read
+from tests.made import collections
+from tests.made.projects import copy_of, fill, grade, judge, only_read
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
@@ -178,10 +177,7 @@ def test_groups_that_would_lose_or_double_a_value_are_refused(rows, columns, wor
 
 @pytest.fixture(scope="module")
 def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
-    import_files(project, "graded", [Source.of(shared_data / "dl23-llmjudge/graded.jsonl.gz")], "tester")
-    yield project
-    project.close()
+    yield from collections.dl23(shared_data, tmp_path_factory)
 
 
 Row = tuple[str, list[str], str, str]

@@ -70,7 +70,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), policies, policies)
 def test_impact_equals_saving_and_computing_again(dice, first, second):
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +140,7 @@ def _same(a: Leaderboard, b: Leaderboard) -> None:
     assert sorted(a.query_ids) == sorted(b.query_ids)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_impact_equals_saving_and_computing_again_where_queries_are_topics(project, seed):
     """Questions move between subtopics too; one topic has questions of its own and a topic in turn."""
     dice = Random(seed)

@@ -19,7 +19,7 @@ from core.leaderboard import compare, leaderboard
 from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
-from tests.made.projects import copy_of, fill, grade, judge, new_project, only_read
+from tests.made.projects import copy_of, examples, fill, grade, judge, new_project, only_read
 
 OTHER = GraderSpec("other grader", "answer", "none")
 JUDGE = GraderSpec("direct judge", "direct", "none", max_rating=3)
@@ -81,7 +81,7 @@ def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | N
     }
 
 
-@pytest.fixture(scope="module", params=range(4))
+@pytest.fixture(scope="module", params=range(examples(2)))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, int]]:
     """A project that the tests only read, and the seed that it was drawn with."""
     made = new_project(tmp_path_factory.mktemp("drawn") / "drawn.duckdb")

@@ -14,6 +14,7 @@ from core.project import door_file, open_project
 from tests.cli.test_reading_together import fill_all, fill_planned
 from tests.made.browser import ROOT, free_port
 from tests.made.projects import file_of
+from tests.server.api import Api
 
 
 def serve(*paths: Path) -> subprocess.Popen[bytes]:
@@ -21,7 +22,8 @@ def serve(*paths: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.serving", str(free_port()), *map(str, paths)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # All routes are asked in less than a minute.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000"},
     )
     while not door_file(paths[-1]).exists():
         try:
@@ -52,7 +54,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def held(apart: Path, planned: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """Projects that one server has open from the first test that asks for them to the end."""
     paths = {}
-    for name, content in (("read", apart), ("planned", planned), ("changed", apart)):
+    for name, content in (("read", apart), ("planned", planned), ("stopped", planned), ("changed", apart)):
         paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
         paths[name].write_bytes(content.read_bytes())
     process = serve(*paths.values())
@@ -69,3 +71,19 @@ def held(apart: Path, planned: Path, tmp_path_factory: pytest.TempPathFactory) -
 def changed(held: dict[str, Path]) -> Path:
     """A project that a server has open and tests change."""
     return held["changed"]
+
+
+@pytest.fixture(scope="session")
+def api(changed: Path) -> Api:
+    return Api(changed)
+
+
+@pytest.fixture(scope="session")
+def tokens(api: Api) -> dict[str, str]:
+    """A token of each role, made by the owner through the door."""
+    made = {}
+    for role in ("viewer", "assessor", "organizer"):
+        status, content = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": f"a {role}", "role": role})
+        assert status == 200
+        made[role] = content.decode().strip()
+    return made

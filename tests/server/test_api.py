@@ -2,64 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from core import cli
 from core.errors import NotAllowed
-from core.project import ACTS, Project, find_door, make_token, open_project, withdraw_token
+from core.project import ACTS, Project, make_token, open_project, withdraw_token
 from core.server.guarding import TooOften, Visitor, check_host, check_rate
 from core.server.words import find, words_of
-
-
-class Api:
-    """Asks the server of a project with a token, or without one."""
-
-    def __init__(self, path: Path) -> None:
-        door = find_door(path)
-        assert door is not None
-        self.path, self.place, self.door = path, urlsplit(door.address), door
-
-    def ask(
-        self, method: str, path: str, token: str = "", body: object = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(str(self.place.hostname), self.place.port, timeout=60)
-        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        given = {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request(method, path, sent, {**given, **(headers or {})})
-        answer = connection.getresponse()
-        content = answer.read()
-        assert "access-control-allow-origin" not in {name.lower() for name, _ in answer.getheaders()}
-        assert b"Traceback" not in content
-        connection.close()
-        return answer.status, content
-
-    def get(self, path: str, token: str, **further: Any) -> Any:
-        status, content = self.ask("GET", f"/api/v1/{path}", token, **further)
-        assert status == 200, content
-        return json.loads(content)
-
-
-@pytest.fixture(scope="module")
-def api(changed: Path) -> Api:
-    return Api(changed)
-
-
-@pytest.fixture(scope="module")
-def tokens(api: Api) -> dict[str, str]:
-    """A token of each role, made by the owner through the door."""
-    made = {}
-    for role in ("viewer", "assessor", "organizer"):
-        status, content = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": f"a {role}", "role": role})
-        assert status == 200
-        made[role] = content.decode().strip()
-    return made
+from tests.made.browser import ROOT
+from tests.server.api import Api
 
 
 def test_nobody_comes_in_without_a_token_that_is_known(api: Api, tokens: dict[str, str]) -> None:
@@ -79,28 +34,21 @@ def test_a_request_under_another_name_is_refused(api: Api) -> None:
         check_host("localhost.evil.example:8501", ["localhost"])
 
 
+def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
+    program, option, code = compose["services"]["workbench"]["healthcheck"]["test"][1:]
+    assert (program, option) == ("python", "-c") and "localhost:8501/healthz" in code
+    exec(code.replace("8501", str(api.place.port)))
+    with pytest.raises(OSError):
+        exec(code.replace("8501", str(api.place.port)).replace("healthz", "api/v1/status"))
+
+
 def test_what_is_read_is_what_the_command_prints(
     api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert cli.run(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
     printed = capsysbinary.readouterr().out
     assert api.ask("GET", "/api/v1/leaderboard?measure=AP", tokens["viewer"]) == (200, printed)
-
-
-def test_a_viewer_sees_boards_and_neither_questions_nor_grades(api: Api, tokens: dict[str, str]) -> None:
-    assert api.get("leaderboard", tokens["viewer"])["systems"]
-    secret = [
-        "bank/list", "bank/diff?before=1", "passages", "responses", "agreement", "changes?before=1&after=1", "plan",
-        "disagreements/list", "override/list", "judge/list", "failures", "jobs", "activity", "proposals/list",
-        "unjudged", "publications", "token/list", "jobs/current", "exam-board", "items/list", "audit/list",
-    ]  # fmt: skip
-    for path in secret:
-        status, content = api.ask("GET", f"/api/v1/{path}", tokens["viewer"])
-        assert status == 403, (path, content)
-        assert b"A?" not in content
-    for what in ("bank", "qrels", "graded", "project"):
-        status, content = api.ask("POST", "/api/v1/export", tokens["viewer"], {"what": what, "output": "x"})
-        assert status == 403, content
 
 
 def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,8 @@ from core import cli
 from core.cli.reading import READING
 from core.project import door_file, find_door, open_project
 from tests.cli.test_reading_together import ARGUMENTS
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
+from tests.server.api import Api
 from tests.server.conftest import serve
 
 Said = tuple[int, bytes, bytes]
@@ -111,3 +116,32 @@ def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
     project = open_project(path)
     assert project.value("SELECT count(*) FROM activity WHERE act LIKE '%judg%'")
     project.close()
+
+
+def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
+    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The process gets SIGINT while the server asks a model for it."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def slowly(seen: Seen) -> Reply:
+        if len(server.seen) == 3:
+            # Not before the command waits for its end, as it does soon after it was sent.
+            while signal.getsignal(signal.SIGINT) is before:
+                threading.Event().wait(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+        return replace(well(seen), delay=0.05)
+
+    with EndpointServer(slowly) as server:
+        grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "1")
+        code, _, told = said(held["stopped"], ["grade", *grader], capsysbinary)
+        asked = len(server.seen)
+        assert code == 1 and b"kept" in told, told
+        assert signal.getsignal(signal.SIGINT) is before
+        # The job is over, and what is missing is just what was not asked.
+        door = find_door(held["stopped"])
+        assert door is not None
+        job = Api(held["stopped"]).get("jobs/current", door.token)
+        assert job["state"] == "cancelled" and 3 <= job["graded"] == asked < job["total"]
+        planned = json.loads(said(held["stopped"], ["plan", "--json", *grader[:6]], capsysbinary)[1])
+        assert planned["known"] == asked and len(server.seen) == asked, planned

@@ -13,7 +13,7 @@ import duckdb
 
 from core import __version__
 from core.errors import FileError, InputError, Problem
-from core.exchange.parquet.checks import faults
+from core.exchange.parquet.checks import faults, with_rows
 from core.exchange.parquet.manifest import (
     FORMAT,
     FORMAT_VERSION,
@@ -140,17 +140,18 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
     with duckdb.connect(str(path), config=CONFIG) as connection:
         migrations.upgrade(connection, manifest.steps)
-        expected = _tables(connection)
+        columns = _columns(connection)
+        expected = columns.keys() - CACHES - SECRETS
         if odd := expected ^ {table.name for table in manifest.tables}:
             raise refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
         # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
         connection.execute("BEGIN")
-        for name in expected:
+        for name in with_rows(connection) & expected:
             connection.execute(f"DELETE FROM {name}")
         connection.execute("COMMIT")
         connection.execute("BEGIN")
         for table in manifest.tables:
-            _load(connection, table, folder, source)
+            _load(connection, table, columns[table.name], folder, source)
         connection.execute("COMMIT")
         if migrations.applied(connection) != manifest.steps:
             raise refused(source, "migrations.parquet", "its steps are not those of the manifest")
@@ -160,13 +161,12 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
         _check(connection, source)
 
 
-def _load(connection: Cursor, table: Table, folder: Path, source: Path) -> None:
+def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path) -> None:
     # What a path holds of the signs of patterns stands for itself.
     path = re.sub(r"([*?\[])", r"[\1]", str(folder / table.file))
     file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
-        columns = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE {table.name}").fetchall()]
         if [name for name, _ in given] != [name for name, _ in columns]:
             raise refused(source, table.file, f"its columns are not those of {table.name}")
         for (name, found), (_, wanted) in zip(given, columns, strict=True):
@@ -175,6 +175,9 @@ def _load(connection: Cursor, table: Table, folder: Path, source: Path) -> None:
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
             raise refused(source, table.file, f"it has {rows:,} rows; the manifest says {table.rows:,}")
+        if not rows:
+            # As in most tables of most projects.
+            return
         texts = [name for name, type_ in columns if type_ == "VARCHAR"]
         longest, together = _lengths(connection, file, texts)
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
@@ -208,23 +211,30 @@ def _check(connection: Cursor, source: Path) -> None:
 
 def _advance(connection: Cursor, last: int) -> None:
     """Let keys go on above every one that was given out, and above every one that is in use."""
-    for table, column in connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
-        " AND column_name LIKE '%\\_key' ESCAPE '\\' AND data_type = 'INTEGER' AND table_name IN"
-        " (SELECT table_name FROM duckdb_tables() WHERE NOT temporary)"
-    ).fetchall():
-        used = connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchall()[0][0]
-        last = max(last, min(used, LARGEST_KEY))
+    filled = with_rows(connection)
+    for table, columns in _columns(connection).items():
+        keys = [f"max({name})" for name, type_ in columns if name.endswith("_key") and type_ == "INTEGER"]
+        if keys and table in filled:
+            used = connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()[0]
+            last = max(last, *(min(key, LARGEST_KEY) for key in used if key is not None))
     if last:
         connection.execute(f"CREATE OR REPLACE SEQUENCE keys START {last:d}")
         connection.execute("SELECT nextval('keys')")
 
 
 def _tables(cursor: Cursor) -> set[str]:
-    rows = cursor.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal AND NOT temporary"
-    ).fetchall()
-    return {name for (name,) in rows} - CACHES - SECRETS
+    return _columns(cursor).keys() - CACHES - SECRETS
+
+
+def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
+    """Names and types of the columns of every table, in their order."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for table, column, type_ in cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
+        " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) ORDER BY 1, column_index"
+    ).fetchall():
+        found.setdefault(table, []).append((column, type_))
+    return found
 
 
 def _sequences(cursor: Cursor) -> dict[str, int | None]:

@@ -58,7 +58,7 @@ class Absence:
             self._until, self._tries = now + self._control.patience, 0
         elif now >= self._until:
             minutes = self._control.patience / 60
-            return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes", said)
+            return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes, the last try ended", said)
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._tries, 30)), told or 0.0)
         self._tries += 1
         # The last try is at the end of the patience, whatever the pauses come to.
@@ -88,10 +88,9 @@ class Absence:
         """That the endpoint is given up.
 
         Args:
-            what: it does, and how that showed.
-            last: what went wrong last.
+            what: it does, and how that showed; goes on with what went wrong last.
         """
         return GradingError(
-            f"The endpoint {what}, the last one with: {last}.",
+            f"The endpoint {what} with: {last}.",
             f"See that {self._address} is up and the right address, then grade what is missing.",
         )

@@ -316,7 +316,7 @@ class Session:
             return
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._most):
-            self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed", last))
+            self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))
 
     def _go_on(self, asked: _Asked, completion: Completion) -> None:
         """Hand a pair's steps what came, and take their next call or their grade."""

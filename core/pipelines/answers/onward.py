@@ -19,7 +19,7 @@ from core.project import (
     write_responses,
     write_runs,
 )
-from core.text import how_many
+from core.text import clean_text, how_many, one_line
 from core.types import Ranked, Response
 
 
@@ -74,17 +74,22 @@ def answers_as_responses(
     (llm-reteval specification, section 13). Failed answers are left out: the system gave none.
 
     Args:
-        name: of the system; made of the generator, run and depth for None.
+        name: of the system, a word; made of the generator, run and depth for None.
 
     Returns:
         The name that the project has for the run of the responses, and numbers of runs, responses and passages.
 
     Raises:
-        InputError: there are no such answers.
+        InputError: there are no such answers, or the name is no word.
     """
+    # It begins the ids of passages, which stand in one column of TREC files.
+    if name is not None and clean_text(name).split() != [name]:
+        raise InputError(
+            f"The name '{one_line(name, 60)}' of the system is not one word.",
+            "Give one without spaces, as it stands in a column of TREC files.",
+        )
     known = generated_of(project, generator.key)
     ranked = tops(project, [run], k).get(run, {})
-    # It begins the ids of passages, which stand in one column of TREC files.
     system = name or "-".join(f"{generator.name} {run}@{k}".split())
     found = []
     for query in asked_queries(project):

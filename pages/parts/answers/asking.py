@@ -18,6 +18,7 @@ from core.pipelines import (
     ORDERS,
     TEMPERATURE,
     AnswerRule,
+    AnswerWork,
     Caps,
     Evaluation,
     GeneratorPlan,
@@ -42,7 +43,7 @@ from core.pipelines import (
 )
 from core.project import Project, answer_models, run_names
 from pages.parts.answers import looking
-from pages.parts.shared import model_place, presses, ui
+from pages.parts.shared import background, model_place, presses, ui
 from pages.parts.shared.job_plan import count
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
@@ -277,12 +278,17 @@ def budget(project: Project, name: str, caps: Caps, key: str) -> Caps:
 
 def progress(project: Project) -> None:
     """The job that runs with its reins, or how the last one of this server ended."""
-    work = current_answer_work(project)
-    if work is None:
-        return
-    if not work.over:
-        st.fragment(_watch, run_every=1.0)(project)
-        return
+    background.accompany(project, current_answer_work, _watch, _ended)
+
+
+def _watch(work: AnswerWork) -> None:
+    now = work.progress
+    failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
+    left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
+    background.box(work.name, now.done, now.total, work.things, work.reins, f"{failed}{left}", list(work.log))
+
+
+def _ended(work: AnswerWork) -> None:
     for name, end in work.ended.items():
         said = f"{ui.plain(name)}: {end.graded:,} {work.things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
         if end.state == "done" and not end.failed:
@@ -293,28 +299,3 @@ def progress(project: Project) -> None:
         st.warning(f"{what}: {said}{more}{again}", icon=":material/info:")
     if not work.ended and work.progress.message:
         st.error(ui.plain(work.progress.message), icon=":material/error:")
-
-
-def _watch(project: Project) -> None:
-    work = current_answer_work(project)
-    if work is None or work.over:
-        st.rerun()
-        return
-    now = work.progress
-    with st.container(border=True):
-        share = now.done / now.total if now.total else 0.0
-        st.progress(share, text=f"{ui.plain(work.name)}: {now.done:,} of {now.total:,} {work.things}")
-        failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
-        left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
-        st.caption(f"{failed}{left}")
-        with st.container(horizontal=True):
-            if work.reins.paused:
-                if presses.button("Resume", icon=":material/play_arrow:"):
-                    work.reins.resume()
-            elif presses.button("Pause", icon=":material/pause:", disabled=work.reins.cancelled):
-                work.reins.pause()
-            if presses.button("Stop", icon=":material/stop:", disabled=work.reins.cancelled):
-                work.reins.cancel()
-        if lines := list(work.log):
-            with st.expander("Calls that failed, the last ones"):
-                st.code("\n".join(lines[-30:]), language=None, wrap_lines=True)

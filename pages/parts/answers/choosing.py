@@ -17,8 +17,8 @@ from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 
-RUNS = 5
-"""Runs that have a column of their own: those that are chosen most."""
+RUNS, FEW_RUNS = 5, 3
+"""Runs that have a column of their own, those that are chosen most; and in a narrow window."""
 MOST_NAMED = 3
 """Runs that tie and are named."""
 REFERENCE = "LLM-retEval"
@@ -30,7 +30,8 @@ STYLE = """
 .ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
  max-width: 16rem; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
-.ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
+.ew-choice thead th.run { min-width: 9ch; }
+.ew-choice :is(th.run, .words) { overflow-wrap: anywhere; }
 .ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
@@ -38,9 +39,11 @@ STYLE = """
 @container (max-width: 46rem) {
   .ew-choice { font-size: 0.87rem; }
   .ew-choice :is(th, td) { padding: 0.2rem 0.3rem; }
-  .ew-choice :is(th, td):is(:first-child, .words) { min-width: 4.5rem; overflow-wrap: anywhere; }
-  .ew-choice thead th.run { min-width: 6ch; overflow-wrap: anywhere; }
+  .ew-choice :is(th, td):is(:first-child, .words) { min-width: 5rem; }
+  .ew-choice thead th.run { min-width: 7ch; }
+  .ew-choice .less, .ew-left.wide { display: none; }
   .ew-choice .beside { white-space: normal; } }
+@container (min-width: 46rem) { .ew-left.narrow { display: none; } }
 """
 
 
@@ -101,23 +104,30 @@ def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
     short = short_names(found.runs)
-    heads = "".join(f'<th class="run" title="{visible(run)}">{visible(short[run])}</th>' for run in runs)
+    heads = "".join(
+        f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{visible(run)}">{visible(short[run])}</th>'
+        for at, run in enumerate(runs)
+    )
     rows = "".join(_row(found, choice, runs, short, reference) for choice in found.choices)
-    left = len(found.runs) - len(runs)
-    more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
+    more = "".join(
+        f'<p class="ew-left {room}">and {how_many(left, "more runs")}, chosen less often</p>'
+        for room, shown in (("wide", RUNS), ("narrow", FEW_RUNS))
+        if (left := len(found.runs) - shown) > 0
+    )
     return (
         '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Choices"><table class="ew-choice"><thead><tr>'
         f'<th>Evaluation</th><th class="words">Chooses</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
-        f"<th>Costs</th></tr></thead><tbody>{rows}</tbody></table></div>{more}"
+        f"<th>Costs</th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
     )
 
 
 def _row(found: Choosing, choice: Choice, runs: list[str], short: Mapping[str, str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">±&nbsp;{error:.3f}</span>')
     cells = "".join(
-        f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
-        for run in runs
+        f'<td class="chance{" less" if at >= FEW_RUNS else ""}" style="--share: {choice.chance.get(run, 0.0):.2f}">'
+        f"{choice.chance.get(run, 0.0):.0%}</td>"
+        for at, run in enumerate(runs)
     )
     pair = next((one for one in found.pairings if (one.one, one.other) == (choice.evaluation, reference)), None)
     beside = (
@@ -144,7 +154,9 @@ def interval(one: Interval) -> str:
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
     bounds = (
-        "" if one.low is None or one.high is None else f' <span class="beside">{one.low:.2f} to {one.high:.2f}</span>'
+        ""
+        if one.low is None or one.high is None
+        else f' <span class="beside">{one.low:.2f} to&nbsp;{one.high:.2f}</span>'
     )
     return f"{one.value:.2f}{bounds}"
 

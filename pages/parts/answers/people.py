@@ -134,10 +134,13 @@ def curve(rows: list[AgreementRow]) -> None:
     row = graded[str(left.selectbox("Judge", list(graded), key="curve of"))]
     top = row.judge.top
     limit = right.slider("Accepted from", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
-    at = next((point for point in row.curve if point.threshold >= limit), row.curve[-1])
+    # The curve has points between the scores; at the usual threshold the table above has the numbers themselves.
+    near = min(row.curve, key=lambda point: abs(point.threshold - limit))
+    usual = limit == row.threshold
     facts = st.columns(4)
     for column, name in zip(facts, VALUES, strict=True):
-        column.metric(name.capitalize(), ui.number(getattr(at, name)))
+        value = getattr(row.against, name).value if usual else getattr(near, name)
+        column.metric(name.capitalize(), ui.number(value))
     st.vega_lite_chart(_chart(row, limit))
     if row.tested is not None:
         told = row.tested

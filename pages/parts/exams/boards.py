@@ -33,13 +33,15 @@ ITEMS_SHOWN = 20
 TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
 
 STYLE = """
-.by-model-room { overflow-x: auto; }
+.by-model-room { overflow-x: auto; container-type: inline-size; }
 .by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line);
   white-space: nowrap; }
 .by-model :is(th, td):first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
   min-width: 9rem; max-width: 20rem; } .by-model th { color: var(--ew-dim); font-weight: 400; }
 .by-model td.none { color: var(--ew-dim); }
+@container (max-width: 46rem) {
+  .by-model { font-size: 0.87rem; } .by-model :is(th, td) { padding: 0.25rem 0.4rem; } }
 """
 
 

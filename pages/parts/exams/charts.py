@@ -52,7 +52,9 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
     }  # fmt: skip
     # Whoever looks at the best of many has no axis in sight that stands below the last.
     where = "top" if len(rows) > TALL else "bottom"
-    shown = base | {"x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%", "orient": where})}
+    shown = base | {
+        "x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%", "orient": where, "tickCount": 10})
+    }
     lines = pd.DataFrame(
         [{"what": what, "share": share} for what, share in baselines.items()], columns=["what", "share"]
     )
@@ -126,7 +128,7 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
     lines = layer(
         "line",
         {
-            "x": number("ability", title="Ability", scale={"domain": [-3, 3]}),
+            "x": number("ability", title="Ability", scale={"domain": [-3, 3]}, axis={"tickCount": 12}),
             "y": number("information", title="Mean information of an item"),
             "color": colour,
             "tooltip": [

@@ -7,10 +7,7 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.pipelines import BackgroundSitting, Sit, current_sitting, standing, start_sitting
 from core.project import Project, find_students
-from pages.parts.shared import presses, ui
-
-PACE = 1.0
-"""Seconds between two looks at a sitting."""
+from pages.parts.shared import background, ui
 
 
 def offer(project: Project, exam: str) -> None:
@@ -43,32 +40,12 @@ def offer(project: Project, exam: str) -> None:
 
 def progress(project: Project) -> None:
     """The sitting that runs, or how the last one of this server ended."""
-    sitting = current_sitting(project)
-    if sitting is None:
-        return
-    if not sitting.over:
-        st.fragment(_watch, run_every=PACE)(project)
-        return
-    _ended(sitting)
+    background.accompany(project, current_sitting, _watch, _ended)
 
 
-def _watch(project: Project) -> None:
-    sitting = current_sitting(project)
-    if sitting is None or sitting.over:
-        st.rerun()
-        return
+def _watch(sitting: BackgroundSitting) -> None:
     now = sitting.progress
-    with st.container(border=True):
-        share = now.done / now.total if now.total else 0.0
-        st.progress(share, text=f"{ui.plain(sitting.student or 'Preparing')}: {now.done:,} of {now.total:,} items")
-        with st.container(horizontal=True):
-            if sitting.reins.paused:
-                if presses.button("Resume", icon=":material/play_arrow:"):
-                    sitting.reins.resume()
-            elif presses.button("Pause", icon=":material/pause:", disabled=sitting.reins.cancelled):
-                sitting.reins.pause()
-            if presses.button("Cancel", icon=":material/stop:", disabled=sitting.reins.cancelled):
-                sitting.reins.cancel()
+    background.box(sitting.student or "Preparing", now.done, now.total, "items", sitting.reins)
 
 
 def _ended(sitting: BackgroundSitting) -> None:

@@ -8,11 +8,9 @@ from core.errors import WorkbenchError
 from core.grading import PriceTag, make_drafter
 from core.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
 from core.project import Project, run_names
-from pages.parts.shared import drafting_model, presses, ui
+from pages.parts.shared import background, drafting_model, ui
 from pages.parts.shared.job_plan import show_tag
 
-PACE = 1.0
-"""Seconds between two looks at the work."""
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
 EVERY_PASSAGE = ""
@@ -80,31 +78,11 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
 
 def progress(project: Project) -> None:
     """The writing that goes on, or how the last one of this server ended."""
-    writing = current_writing(project)
-    if writing is None:
-        return
-    if not writing.over:
-        st.fragment(_watch, run_every=PACE)(project)
-        return
-    _ended(writing)
+    background.accompany(project, current_writing, _watch, _ended)
 
 
-def _watch(project: Project) -> None:
-    writing = current_writing(project)
-    if writing is None or writing.over:
-        st.rerun()
-        return
-    with st.container(border=True):
-        share = writing.done / writing.total if writing.total else 0.0
-        st.progress(share, text=f"{ui.plain(writing.model)}: {writing.done:,} of {writing.total:,} passages")
-        with st.container(horizontal=True):
-            if writing.control.paused:
-                if presses.button("Resume", icon=":material/play_arrow:"):
-                    writing.control.resume()
-            elif presses.button("Pause", icon=":material/pause:", disabled=writing.control.cancelled):
-                writing.control.pause()
-            if presses.button("Cancel", icon=":material/stop:", disabled=writing.control.cancelled):
-                writing.control.cancel()
+def _watch(writing: BackgroundWriting) -> None:
+    background.box(writing.model, writing.done, writing.total, "passages", writing.control)
 
 
 def _ended(writing: BackgroundWriting) -> None:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.project import Project, guidelines, set_guidelines
+from core.project import Project, doubles, guidelines, set_guidelines
 from pages.parts.shared import presses, ui
+
+
+def blind_beside(project: Project, query_id: str, passage_id: str) -> None:
+    """Say that others judge the passage, too, and are not seen; nothing for who takes no part in that."""
+    mine = [one for one in doubles(project) if one.query_id == query_id and ui.person() in one.present]
+    if any(one.passages is None or passage_id in one.passages for one in mine):
+        st.caption(
+            ":material/visibility_off: Others judge this, too. What they give is hidden from you until it is"
+            " adjudicated, and so is what you give from them; nothing of it counts before."
+        )
 
 
 def guidelines_beside(project: Project, query_id: str) -> None:

@@ -368,7 +368,8 @@ class Desk {
     for (const said of one.said) box.append(this.said(said, one));
     if (one.override) {
       const given = make("div", "person");
-      given.append(make("span", "state yours", `overridden to ${one.override.rating}`));
+      const { held, rating } = one.override;
+      given.append(make("span", "state yours", held ? `given ${rating}, awaits adjudication` : `overridden to ${rating}`));
       given.append(" ", make("span", "dim", `by ${one.override.by}: ${one.override.reason} `));
       given.append(this.acting("Withdraw the override", "withdraw", one.override, one));
       box.append(given);

@@ -162,6 +162,7 @@ def _override(one: Override) -> dict[str, Any]:
         "rating": one.rating,
         "by": f"{one.author}, {one.made_at:%d %B %Y}",
         "reason": one.reason,
+        "held": one.held,
     }
 
 

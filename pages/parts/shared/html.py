@@ -185,7 +185,7 @@ def effect_html(effect: Effect, title: str) -> str:
 
 def override_html(one: Override, without: int | None, now: int | None, text: str) -> str:
     """An override in the list of all, with the label of its passage without it and with it."""
-    state = '<span class="stale">stale</span>' if one.stale else "current"
+    state = '<span class="stale">stale</span>' if one.stale else "awaits adjudication" if one.held else "current"
     label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} either way"
     return (
         f'<div class="asked">{look.rating(one.rating)} <span class="words">{visible(one.wording_now)}</span>'

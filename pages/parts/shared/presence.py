@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from core.errors import WorkbenchError
@@ -11,6 +13,10 @@ from pages.parts.shared import login, presses, ui
 
 LOOKS_EVERY = 15.0
 """Seconds between two looks at who is there."""
+
+
+# Only the browser knows whether somebody is typing, reads in a dialog, or has the window in sight.
+_redraw = st.components.v2.component("redraw", js=Path(__file__).with_name("redraw.js").read_text(encoding="utf-8"))
 
 
 @st.cache_resource(show_spinner=False)
@@ -25,9 +31,10 @@ def beside(project: Project, query_id: str) -> None:
 
 
 def accompany() -> None:
-    """Say on every screen when others have saved something since it was drawn; nothing where one is by oneself.
+    """Draw every screen again when others have saved something since it was drawn; nothing where one is by oneself.
 
-    It is drawn again when its person says so: of its own accord that would take a dialog away in which they type.
+    As long as that would disturb, as somebody types there or has a dialog open, it is offered instead. To look costs no
+    query where nothing was written.
     """
     if not login.needed() or not ui.person():
         return
@@ -43,6 +50,11 @@ def accompany() -> None:
 @st.fragment(run_every=LOOKS_EVERY)
 def _news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
+    # The number of the newest act, so that the browser knows news from news.
+    news = latest_act(project) if others else 0
+    found = _redraw(key="redraw", data={"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None)
+    if others and found.redraw:
+        st.rerun()
     if not others:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

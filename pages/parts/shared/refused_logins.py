@@ -14,7 +14,8 @@ WORD, REFUSED = "login", "refused"
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Message, Callable[[], Awaitable[Message]], Send], Awaitable[None]]
+Receive = Callable[[], Awaitable[Message]]
+Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class RefusedLogins:
@@ -27,7 +28,7 @@ class RefusedLogins:
     def __init__(self, app: Asgi) -> None:
         self.app = app
 
-    async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         # Without either it is the way back from a logout.
         answers = scope["type"] == "http" and scope["path"].endswith(CALLBACK)
         if not (answers and {b"code", b"error"} & parse_qs(scope["query_string"], keep_blank_values=True).keys()):

@@ -15,8 +15,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from core.project import ActName, Project, projects_folder
-from core.server import hold, let_go, open_doors
+from core.project import ActName, Project, outsider, projects_folder
+from core.server import hold, let_go, open_doors, with_role
 from pages.parts.shared import address, login, look, screens
 from pages.parts.shared import person as who
 
@@ -83,11 +83,15 @@ def hosts() -> Sequence[str]:
 
 
 def projects() -> dict[str, Path]:
-    """Every project that can be opened, by name: those of the projects folder and the one named at start."""
+    """Every project that can be opened, by name: those of the projects folder and the one named at start.
+
+    Where people log in, those in which whoever is here has a role; no screen tells of others.
+    """
     found = {path.stem: path for path in sorted(projects_folder().glob("*.duckdb"))}
     if named := os.environ.get("EXAM_PROJECT"):
         found = {Path(named).stem: Path(named)} | found
-    return found
+    known = login.identity()
+    return found if known is None else with_role(found, known)
 
 
 def frame(screen: str) -> DeltaGenerator:
@@ -171,14 +175,24 @@ def person() -> str:
 
 
 def chosen_project() -> Project | None:
-    """The project that is open in this browser tab; None where there is none yet."""
-    path = projects().get(str(st.session_state.get("project")))
+    """The project that is open in this browser tab; None where there is none yet.
+
+    Raises:
+        NotAllowed: whoever is logged in has a role in none.
+        ProjectError: it cannot be opened.
+    """
+    known = projects()
+    path = known.get(str(st.session_state.get("project")))
     if path is None:
+        if not known and (identity := login.identity()) is not None:
+            raise outsider(identity)
         return None
     if (failed := st.session_state.get("not opened")) is not None:
         raise failed
     try:
         found = login.handle(_open(str(path)))
+        if not login.needed():
+            found = found.seen_by(person())
     except ProjectError as error:
         # Who holds the file was waited for: once in a run of the screen is enough.
         st.session_state["not opened"] = error
@@ -238,6 +252,8 @@ def sees(screen: str) -> bool:
     """Whether whoever is here may see a screen, by its name."""
     try:
         return login.sees(chosen_project(), screen)
+    except NotAllowed:
+        return False
     except WorkbenchError:
         # The screen itself says what is wrong with the project.
         return True
@@ -247,6 +263,8 @@ def visible() -> frozenset[str]:
     """Names of the screens that whoever is here may see, for the menu."""
     try:
         found = chosen_project()
+    except NotAllowed:
+        return frozenset()
     except WorkbenchError:
         # The screen itself says what is wrong with the project.
         return frozenset(screens.SCREENS)

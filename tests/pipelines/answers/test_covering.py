@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.pipelines import (
@@ -41,6 +44,9 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     evaluation = evaluate(project, View(ks=(2,), judge="contains"))
     assert cover_tables(project, evaluation, 2) == {}
     reader = find_answer_model(project, "generator")
+    for name in ("two words", " ", "a\tb", ""):
+        with pytest.raises(InputError, match="of the system is not one word"):
+            answers_as_responses(project, reader, "one", 2, "ann", name)
     one, _ = answers_as_responses(project, reader, "one", 2, "ann", "otherwise")
     two, _ = answers_as_responses(project, reader, "two", 2, "ann")
     assert cover_tables(project, evaluation, 2) == {}, "nothing is graded"

@@ -1,0 +1,146 @@
+"""Opening and making the file of a project; one of an older version is upgraded, after a copy was put aside."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from core.errors import InputError, ProjectError
+from core.project import checkpoints, migrations
+from core.project.database import Connection, Database, connect, is_open
+from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from core.project.project import Project
+
+_log = logging.getLogger(__name__)
+
+
+def projects_folder() -> Path:
+    """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
+    chosen = os.environ.get("EXAM_PROJECTS_DIR")
+    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
+
+
+def create(path: Path) -> Project:
+    """Make a new, empty project.
+
+    Raises:
+        InputError: there is a file already, or the folder cannot be written.
+    """
+    if path.exists():
+        raise InputError(f"{path}: there is a file of this name already.", "Choose another name, or open it.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
+    connection = connect(path)
+    try:
+        migrations.upgrade(connection)
+    except duckdb.Error as error:
+        # What there is no room for leaves nothing behind that is no project.
+        connection.close()
+        path.unlink(missing_ok=True)
+        checkpoints.log_of(path).unlink(missing_ok=True)
+        raise explained(path, error) from error
+    return Project(Database(path, connection))
+
+
+def open_project(path: Path, read_only: bool = False) -> Project:
+    """Open a project; one from an older version is copied aside and upgraded.
+
+    A file that must not be written, or that lies in such a folder, is opened to be read.
+
+    Args:
+        read_only: nothing is going to be written, so that other processes can read it at the same time.
+
+    Raises:
+        InputError: there is no such file.
+        ProjectError: it is no project, is damaged, comes from a newer version, or another process holds it.
+    """
+    if not path.exists():
+        raise InputError(
+            f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
+        )
+    # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
+    # closes a file anywhere lets go of the lock that the process has on it.
+    shared = is_open(path)
+    if not shared:
+        check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    had_log = checkpoints.has_log(path)
+    connection = connect(path, read_only)
+    try:
+        if missing := missing_steps(path, connection):
+            connection.close()
+            _upgrade(path, missing[0])
+            connection = connect(path, read_only)
+        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, duckdb.Error):
+            raise explained(path, error) from error
+        raise
+    if not_closed:
+        _log.warning("%s", not_closed)
+    return Project(Database(path, connection, read_only), not_closed)
+
+
+def missing_steps(path: Path, connection: Connection) -> list[str]:
+    """Names of the migrations that a file needs, oldest first.
+
+    Raises:
+        ProjectError: it is no project, or one of a newer version.
+    """
+    seen = migrations.applied(connection)
+    known = [name for name, _ in migrations.MIGRATIONS]
+    if not seen:
+        raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
+    if newer := [name for name in seen if name not in known]:
+        raise ProjectError(
+            f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
+            "Upgrade Exam Workbench to open it.",
+        )
+    return known[len(seen) :]
+
+
+def _upgrade(path: Path, step: str) -> None:
+    backup = path.with_name(f"{path.name}.before-{step}")
+    number = 2
+    while backup.exists():
+        # One that was restored, or copied back, and is upgraded once more.
+        backup, number = path.with_name(f"{path.name}.before-{step}-{number}"), number + 1
+    copy = path.with_name(f".{backup.name}.{os.getpid()}")
+    try:
+        # Closing writes the log into the file, so that the copy is whole.
+        connect(path).close()
+        shutil.copy2(path, copy)
+    except ProjectError as error:
+        raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
+    except OSError as error:
+        copy.unlink(missing_ok=True)
+        raise ProjectError(
+            f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
+            "Free some space, or put it in a folder that can be written.",
+        ) from error
+    try:
+        connection = connect(path)
+    except ProjectError:
+        copy.unlink()
+        raise
+    with connection:
+        if not missing_steps(path, connection):
+            # Another process did it meanwhile: the backup of how it was before is its own, and stays.
+            copy.unlink()
+            return
+        copy.replace(backup)
+        try:
+            migrations.upgrade(connection)
+        except duckdb.Error as error:
+            raise ProjectError(
+                f"{path} cannot be upgraded: {first_line(error)}.",
+                f"Nothing of it was lost: {backup.name} is as it was before.",
+            ) from error

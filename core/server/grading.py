@@ -1,0 +1,46 @@
+"""The grading job that is under way: how far it is, and its reins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from core.errors import InputError
+from core.grading import current_job
+from core.server.guarding import Visitor
+
+
+async def job(request: Request, visitor: Visitor) -> Response:
+    """How far the grading job is that runs, or ran last."""
+
+    def look() -> dict[str, Any]:
+        visitor.project.require("read the bank")
+        found = current_job(visitor.project)
+        if found is None:
+            return {"state": None}
+        now = found.progress
+        return {
+            "state": now.state, "paused": found.control.paused, "grader": found.grader_name, "total": now.total,
+            "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
+            "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
+            "waits": None if found.control.awaited is None else str(found.control.awaited),
+        }  # fmt: skip
+
+    return JSONResponse(await run_in_threadpool(look))
+
+
+async def steer_job(request: Request, visitor: Visitor) -> Response:
+    """Let the grading job wait, go on, or end."""
+    await run_in_threadpool(visitor.project.require, "grade")
+    found = current_job(visitor.project)
+    if found is None or found.progress.over:
+        raise InputError("No grading job is under way.", "POST /api/v1/jobs starts one.")
+    acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.cancel}
+    act = acts.get(request.path_params["what"])
+    if act is None:
+        raise InputError("That cannot be done to a job.", f"There are: {', '.join(acts)}.")
+    act()
+    return await job(request, visitor)

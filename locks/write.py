@@ -1,0 +1,89 @@
+"""Write the locks: every package that is installed, those that others need included, with the hashes of its files.
+
+`make lock` runs this. What is locked stays at its version as long as requirements.txt and pyproject.toml allow it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+HEADS = {
+    "build": "With what the program is built, and what comes as source alone: installed first.",
+    "cpu": "The build of torch for CPUs alone, which fits in the place of the usual one: the first choice.",
+    "run": "What the program needs. Linux, macOS and Windows, Python 3.11.",
+    "cuda": "What torch needs beside that where it is the build for NVIDIA's GPUs, as it is on Linux by default.",
+    "dev": "What development needs beside that.",
+}
+CUDA = re.compile(r"(nvidia|cuda|triton)\b")
+CPU_TORCH = """torch==2.13.0+cpu ; sys_platform == 'linux' and platform_machine == 'x86_64' \\
+    --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
+"""
+"""Published apart from all else, so nobody can look it up: with another torch its line has to be written anew."""
+
+Blocks = dict[str, str]
+
+
+def blocks(text: str) -> Blocks:
+    """The lines of each package in a lock, by its name as the lock writes it."""
+    found: Blocks = {}
+    for part in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE):
+        if name := re.match(r"[\w.-]+", part):
+            found[name[0]] = part.rstrip("\n") + "\n"
+    return found
+
+
+def read() -> dict[str, Blocks]:
+    """The locks as they are, by name; a missing one is empty."""
+    paths = {name: HERE / f"{name}.txt" for name in HEADS}
+    return {name: blocks(path.read_text(encoding="utf-8")) if path.exists() else {} for name, path in paths.items()}
+
+
+def resolve(uv: str, wanted: str, known: Mapping[str, Blocks]) -> Blocks:
+    """Every package that some requirements come to, at the version that is locked where that still fits.
+
+    Args:
+        uv: the program that resolves.
+        wanted: requirements, one in a line.
+        known: the locks as they are.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "wanted.in"), Path(folder, "locked.txt")
+        source.write_text(wanted, encoding="utf-8")
+        target.write_text(
+            "".join(block for name, lock in known.items() if name != "cpu" for block in lock.values()), encoding="utf-8"
+        )
+        options = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-header", "--no-annotate", "-q")
+        subprocess.run([uv, "pip", "compile", *options, str(source), "-o", str(target)], check=True)
+        return blocks(target.read_text(encoding="utf-8"))
+
+
+def main(uv: str) -> None:
+    """Write them all."""
+    known = read()
+    wanted = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    locked = resolve(uv, wanted, known)
+    if not CPU_TORCH.startswith(locked["torch"].split()[0] + "+"):
+        sys.exit("locks/write.py: CPU_TORCH is of another version than the torch of requirements.txt")
+    build = {"setuptools": locked.pop("setuptools")}
+    cuda = {name: block for name, block in locked.items() if CUDA.match(name)}
+    run = {name: block for name, block in locked.items() if name not in cuda}
+    locks = {"build": build, "cpu": {"torch": CPU_TORCH}, "run": run, "cuda": cuda}
+    more = resolve(uv, wanted + "\n".join(project["optional-dependencies"]["dev"]), {**locks, "dev": known["dev"]})
+    locks["dev"] = {name: block for name, block in more.items() if not any(name in lock for lock in locks.values())}
+    for name, lock in locks.items():
+        text = f"# {HEADS[name]}\n# Written by make lock; not to be edited.\n" + "".join(lock.values())
+        (HERE / f"{name}.txt").write_text(text, encoding="utf-8")
+        print(f"{name}: {len(lock)} packages")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,52 @@
+"""Commands as a shell gives them, one after another on one project."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import cli
+from core.project import Project
+from tests.made.projects import file_of
+
+Said = tuple[int, str, str]
+Run = Callable[..., Said]
+
+
+def shell_on(
+    fill: Callable[[Project], object], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Gives the words of a command to `exam` in a folder, for ann; its exit code, and what it printed and told.
+
+    Args:
+        fill: makes the content of the project `some.duckdb` in the folder.
+    """
+    path = folder / "some.duckdb"
+    file_of(fill).write(path)
+    monkeypatch.setenv("EXAM_PROJECT", str(path))
+    monkeypatch.setenv("EXAM_AUTHOR", "ann")
+    monkeypatch.chdir(folder)
+
+    def run(*words: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["exam", *words])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        else:
+            code = 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def printed(said: Said) -> dict[str, Any]:
+    """The object that a command printed, which has to have done its work."""
+    assert said[0] == 0, said[2]
+    return json.loads(said[1])

@@ -1,0 +1,81 @@
+"""The projects that a server has open, whether it is well, and which of them somebody is told of who logs in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from starlette.requests import Request
+
+from core.project import change_member, open_project, remove_member, set_member
+from core.server import hold, let_go, with_role
+from core.server.health import health
+from tests.made.engine_failure import break_database
+
+
+@pytest.fixture
+def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
+    """A project of ann, one of ann and bob, one of nobody, and two files that are none."""
+    found = {}
+    for name, people in (("hers", ["ann"]), ("theirs", ["ann", "bob"]), ("nobodys", [])):
+        found[name] = Path(shutil.copy(apart, tmp_path / f"{name}.duckdb"))
+        project = open_project(found[name])
+        for person in people:
+            set_member(project, f"{person}@x.org", "organizer", "shell")
+        project.close()
+    found["text"], found["other"] = tmp_path / "text.duckdb", tmp_path / "other.duckdb"
+    found["text"].write_text("no database")
+    duckdb.connect(str(found["other"])).close()
+    yield found
+    let_go()
+
+
+def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dict[str, Path]) -> None:
+    def told(name: str) -> list[str]:
+        return list(with_role(projects, f"{name}@x.org"))
+
+    assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], ["theirs"], [])
+    # What is said at a shell counts from the next look on, and so does what is said while the server has it open.
+    project = open_project(projects["hers"])
+    set_member(project, "eve@x.org", "viewer", "shell")
+    project.close()
+    assert told("eve") == ["hers"]
+    held = hold(projects["theirs"])
+    remove_member(held, "bob@x.org", "shell")
+    change_member(held, "ann@x.org", "shell", role="organizer")
+    assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], [], ["hers"])
+    # Nothing is opened by looking: whoever is at a shell can work with it.
+    project = open_project(projects["hers"])
+    remove_member(project, "eve@x.org", "shell")
+    assert told("eve") == []
+    project.close()
+
+
+def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone(apart: Path, tmp_path: Path) -> None:
+    def looked() -> tuple[int, dict[str, object]]:
+        answer = asyncio.run(health(Request({"type": "http", "headers": []})))
+        return answer.status_code, json.loads(answer.body)
+
+    path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
+    try:
+        project = hold(path)
+        assert looked() == (200, {"message": "Up, and every open project answers.", "projects": 1})
+        # The file is closed and opened again, of which nobody has to know.
+        break_database(project)
+        assert looked()[0] == 200 and len(project.reopenings) == 1
+        # It refuses all further work: there is no file any more that could be opened.
+        content = path.read_bytes()
+        break_database(project)
+        path.write_bytes(b"nothing of it" * 1000)
+        for _ in range(2):
+            status, said = looked()
+            assert status == 503 and said["message"] and said["hint"], said
+        path.write_bytes(content)
+        assert looked()[0] == 200
+    finally:
+        let_go()

@@ -1,0 +1,146 @@
+"""The table of roles walked through screens, commands and routes, and all that a viewer tries by the API."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.project import ACTS, ROLES, Project, Role, open_project, set_member
+from core.server import FOR_EVERY_TOKEN, routes, ways
+from core.server.words import commands
+from pages.parts.shared import login
+from pages.parts.shared.screens import SCREENS
+from tests.server.api import Api
+
+SECRETS = (b"A?", b"B?")
+"""The questions."""
+
+
+@pytest.fixture(scope="module")
+def peopled(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project with somebody of each role, who is called after it."""
+    project = open_project(shutil.copy(apart, tmp_path_factory.mktemp("peopled") / "some.duckdb"))
+    for role in reversed(ROLES):
+        set_member(project, f"{role}@x.org", role, "shell")
+    yield project
+    project.close()
+
+
+def includes(role: Role, act: str) -> bool:
+    return ROLES.index(role) >= ROLES.index(ACTS[act].role)  # type: ignore[index]
+
+
+def test_every_screen_command_and_route_is_refused_to_whom_the_table_refuses_it(
+    api: Api, tokens: dict[str, str], peopled: Project
+) -> None:
+    wrong = []
+    for role in ROLES:
+        token, person, included = tokens[role], peopled.acting_as(f"{role}@x.org"), set[str]()
+        for screen in SCREENS:
+            acts = [act for act, rule in ACTS.items() if screen in rule.screens]
+            to_see = [act for act in acts if not ACTS[act].writes] or acts
+            if login.sees(person, screen) is not any(includes(role, act) for act in to_see):
+                wrong.append((role, "screen", screen))
+        for way in ways():
+            if way.act is None or way.act in included:
+                continue
+            if includes(role, way.act) and way.command and way.method == "POST":
+                # Of what a role includes one route and its command will do for each act.
+                included.add(way.act)
+            # Whoever may is told that there is no such parameter: nothing is done.
+            path = f"/api/v1/{way.path}" + ("?nonsense=1" if way.method == "GET" else "")
+            said = [api.ask(way.method, path, token, {"nonsense": 1} if way.method == "POST" else None)]
+            if way.command and way.method == "POST":
+                said.append(api.send([*way.command.split(), "--nonsense"], token))
+            for status, content in said:
+                if (status == 403) is includes(role, way.act) or any(secret in content for secret in SECRETS):
+                    wrong.append((role, way.method, way.path, status))
+    assert wrong == []
+
+
+def test_every_route_of_the_server_has_its_row() -> None:
+    """A new route stands in the table `ACTS`, or among those for every token, or gives a command."""
+    served = {
+        f"{method} {route.path.removeprefix('/api/v1/')}" for route in routes(list) for method in route.methods or ()
+    }
+    generic = {"GET {words:path}", "POST {words:path}", "POST jobs/current/{what}"}
+    rows = {f"{way.method} {way.path}" for way in ways() if not way.command}
+    stated = {row for row in rows if not row.startswith("POST jobs/current/")}
+    assert {one for one in served if not one.startswith("HEAD ")} == generic | stated | {"GET /healthz"}
+    assert set(FOR_EVERY_TOKEN) <= rows
+    assert {way.command for way in ways()} - {""} == {path.replace("/", " ") for path, _ in commands()}
+
+
+Try = tuple[str, str, object, dict[str, str]]
+BANK = "/api/v1/bank/list"
+BOARD = "/api/v1/leaderboard?measure=AP"
+OPEN = [way.path for way in ways() if way.act == "see boards" and way.method == "GET"]
+ASKED: dict[str, Try] = {
+    "the bank": ("GET", BANK, None, {}),
+    "the bank by POST": ("POST", BANK, {}, {}),
+    "an earlier bank": ("POST", "/api/v1/bank/diff", {"from": 1}, {}),
+    "a slash that is written out": ("GET", "/api/v1/bank%2flist", None, {}),
+    "two slashes": ("GET", "/api/v1//bank//list", None, {}),
+    "a step upwards": ("GET", "/api/v1/leaderboard/../bank/list", None, {}),
+    "a step upwards that is written out": ("GET", "/api/v1/leaderboard/%2e%2e/bank/list", None, {}),
+    "a slash at the end": ("GET", BANK + "/", None, {}),
+    "capitals": ("GET", "/API/v1/Bank/List", None, {}),
+    "a space": ("GET", "/api/v1/bank%20list", None, {}),
+    "the head alone": ("HEAD", BANK, None, {}),
+    "another method": ("PUT", BANK, None, {}),
+    "a method in a header": ("POST", BOARD, {}, {"X-HTTP-Method-Override": "GET", "X-Original-URL": BANK}),
+    "a role in the address": ("GET", BANK + "?role=organizer&author=olga", None, {}),
+    "a role in the body": ("POST", BANK, {"role": "organizer", "author": "olga"}, {}),
+    "headers that proxies set": ("GET", BANK, None, {"X-Forwarded-User": "olga", "X-Forwarded-For": "127.0.0.1"}),
+    "the cookie of a login": ("GET", BANK, None, {"Cookie": "_streamlit_user=olga"}),
+    "the project of the owner": ("GET", BOARD + "&project_path=/", None, {}),
+    "an option in a value": ("GET", "/api/v1/leaderboard?measure=AP%20--project%3D/", None, {}),
+    "the help": ("GET", "/api/v1/leaderboard?measure=--help", None, {}),
+    "a download": ("POST", "/api/v1/export", {"what": "bank", "output": "-"}, {}),
+    "labels": ("POST", "/api/v1/export", {"what": "qrels"}, {}),
+    "everything": ("POST", "/api/v1/export", {"what": "project"}, {}),
+    "a backup": ("POST", "/api/v1/backup", {"output": "x"}, {}),
+    "what would be asked": ("POST", "/api/v1/plan", {"output": "x"}, {}),
+    "a trial of a grader": ("POST", "/api/v1/graders/test", {"question": "q1/a"}, {}),
+    "what failed": ("GET", "/api/v1/failures", None, {}),
+    "who did what": ("GET", "/api/v1/activity", None, {}),
+    "the grading job": ("GET", "/api/v1/jobs/current", None, {}),
+    "a job of one's own": ("POST", "/api/v1/jobs", {"grader": "test grader"}, {}),
+    "a token of more": ("POST", "/api/v1/token/make", {"name": "more", "role": "organizer"}, {}),
+    "the project's file": ("GET", "/some.duckdb", None, {}),
+    "the project's file by a parameter": ("GET", "/api/v1/reteval/agreement?human=some.duckdb", None, {}),
+    "the door": ("GET", "/api/v1/door", None, {}),
+    "what can be asked": ("GET", "/api/v1/openapi.json", None, {}),
+    "the health": ("GET", "/healthz", None, {}),
+    "the end of another's command": ("DELETE", "/api/v1/run/1", None, {}),
+    **{f"what is open: {path}": ("GET", f"/api/v1/{path}", None, {}) for path in OPEN},
+}
+SENT: dict[str, tuple[list[str], dict[str, object]]] = {
+    "a command": (["bank", "list"], {}),
+    "a command for another": (["bank", "list"], {"author": "olga", "terminal": True}),
+    "a command on a file": (["bank", "list", "--project", "some.duckdb"], {"files": {}}),
+    "an option before": (["--debug", "bank", "list"], {}),
+    "words that end": (["bank", "--", "list"], {}),
+    "a board on a file": (["leaderboard", "--project", "/dev/null"], {}),
+    "a download that is printed": (["export", "bank", "-o", "-"], {}),
+    "a file that was not sent": (["import", "bank", "some.duckdb"], {}),
+    "passages": (["passages", "--question", "q1/a"], {}),
+}
+
+
+def test_a_viewer_cannot_get_at_a_question_by_the_api(api: Api, tokens: dict[str, str]) -> None:
+    found = []
+    assert len(ASKED) + len(SENT) >= 50
+    for name, (method, path, body, headers) in ASKED.items():
+        _, content = api.ask(method, path, tokens["viewer"], body, headers)
+        found += [name for secret in SECRETS if secret in content]
+    for name, (words, further) in SENT.items():
+        _, content = api.send(words, tokens["viewer"], further)
+        found += [name for secret in SECRETS if secret in content]
+    assert found == []
+    # It is there to be found.
+    assert SECRETS[0] in api.ask("GET", BANK, tokens["organizer"])[1]
+    assert SECRETS[0] in api.send(["bank", "list"], tokens["organizer"])[1]

@@ -1,0 +1,59 @@
+"""What is installed is locked: every package at one version, by the hashes of its files."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.utils import canonicalize_name
+
+from tests.test_licences import needed, wanted
+
+ROOT = Path(__file__).resolve().parents[1]
+LINE = re.compile(
+    r"(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?(?: \\\n +--hash=sha256:[0-9a-f]{64})+\n"
+)
+
+
+def lock(name: str, here: bool = False) -> dict[str, str]:
+    """Version by package of a lock; those that this system needs alone where asked for.
+
+    What is not of the form of a locked package has no hash, and is a failure.
+    """
+    text = (ROOT / "locks" / f"{name}.txt").read_text(encoding="utf-8")
+    lines = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    assert LINE.sub("", lines) == ""
+    return {
+        canonicalize_name(one["name"]): one["version"]
+        for one in LINE.finditer(lines)
+        if not here or one["marker"] is None or Marker(one["marker"]).evaluate()
+    }
+
+
+def test_the_locks_are_those_of_the_requirements() -> None:
+    locks = {name: lock(name) for name in ("build", "run", "dev")}
+    asked = {canonicalize_name(name): at for name, at in (line.split("==") for line in wanted())}
+    assert asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items(), "make lock"
+    assert sum(map(len, locks.values())) == len(set().union(*locks.values()))
+    assert lock("cpu") == {"torch": f"{locks['run']['torch']}+cpu"}
+
+
+def test_the_locks_have_all_that_others_need_and_nothing_else() -> None:
+    installed = {name: version(name).removesuffix("+cpu") for name in needed()}
+    locked = {name: at for part in ("build", "run", "dev") for name, at in lock(part, here=True).items()}
+    # The usual build of torch for Linux has libraries beside it.
+    beside = {name: at for name, at in installed.items() if name in lock("cuda")}
+    assert installed == {**locked, **beside}
+
+
+def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
+    for file in ("Makefile", "deploy/Dockerfile"):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert set(re.findall(r"-r (\S+\.txt)", text)) >= {
+            f"locks/{name}.txt" for name in ("build", "cpu", "run", "cuda")
+        }
+        assert "-r requirements.txt" not in text
+        without = [line for line in text.splitlines() if "pip install" in line and "--require-hashes" not in line]
+        assert all("--no-deps --no-build-isolation" in line or "$(UV)" in line for line in without)
