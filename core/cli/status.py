@@ -31,7 +31,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
     with opened(project_path) as project:
         speaking = {"passages that speak to the grader": len(speaking_passages(project))}
         found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
-        paid = _bills(project) if asked_models(project) else []
+        paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
     if as_json:
         print_json({**found, "bills": [asdict(bill) for bill in paid]})
         return
