@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -160,20 +161,19 @@ def _tables(found: Sequence[tuple[Size, dict[str, float]]]) -> list[str]:
             ("pandas labels", "pandas coverage", "best"),
             ("labels", "coverage", "measures"),
         ),
-        ("import beside parsing alone (below 1: slower)", ("parse",), ("import",)),
-        ("export beside dumping alone (below 1: slower)", ("dump",), ("export",)),
+        ("import takes, in times of parsing alone", ("import",), ("parse",)),
+        ("export takes, in times of dumping alone", ("export",), ("dump",)),
     )
-    told = [
-        (size, numbers | {"best": min(numbers[key] for key in ("pytrec_eval", "ranx") if key in numbers)})
-        for size, numbers in found
-    ]
+    told = []
+    for size, numbers in found:
+        best = min((numbers[key] for key in ("pytrec_eval", "ranx") if key in numbers), default=nan)
+        told.append((size, numbers | {"best": best}))
     rows = [[label, *(_ratio(numbers, theirs, ours) for _, numbers in told)] for label, theirs, ours in pairs]
-    ratios = _markdown(["times as fast", *heads], rows)
+    ratios = _markdown(["times as fast as", *heads], rows)
     memory = [
         [label, *(f"{told[key]:,.0f}" if key in told else "" for _, told in found)]
         for key, label in (
             ("scoring MB", "labels, coverage, measures and a board"),
-            ("peers MB", "the same by pandas and dictionaries, which hold all grades"),
             ("import MB", "import"),
             ("export MB", "export"),
         )
@@ -196,7 +196,7 @@ def _said(seconds: float | None) -> str:
 def _ratio(told: dict[str, float], theirs: Sequence[str], ours: Sequence[str]) -> str:
     if not {*theirs, *ours} <= told.keys():
         return ""
-    return f"{sum(told[key] for key in theirs) / sum(told[key] for key in ours):.2g}"
+    return f"{sum(told[key] for key in theirs) / sum(told[key] for key in ours):.3g}"
 
 
 def _exponent(found: Sequence[tuple[Size, dict[str, float]]], key: str) -> str:

@@ -91,7 +91,6 @@ def _impact(project: Project, queries: int) -> Told:
 
 def _theirs(project: Project, folder: Path, ours: tuple[Any, ...]) -> Told:
     table, shares, scores = ours
-    start = peak_megabytes()
     # The frames that a user would have read already.
     grades = project.table(
         "SELECT q.query_key AS query, p.passage_key AS passage, question_text_key AS question, rating FROM grades"
@@ -107,7 +106,6 @@ def _theirs(project: Project, folder: Path, ours: tuple[Any, ...]) -> Told:
     assert sorted(found.tolist()) == sorted(table["label"].tolist()), "labels differ"
     covered = _timed(told, "pandas coverage", partial(pandas_coverage, grades, ranked, TAUS))
     _assert_near(covered, {tau: {run: _mean(by) for run, by in of.items()} for tau, of in shares.items()})
-    told["peers MB"] = peak_megabytes() - start
     del grades
     labelled = table.rename(columns={"query_id": "query", "passage_id": "passage"})[["query", "passage", "label"]]
     labelled["label"] = labelled["label"].astype(int)
