@@ -431,8 +431,8 @@ def test_nothing_but_their_own_tables_shows_drafts(project: Project):
 
 def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
     asked: list[object] = []
-    read = Project.read
-    monkeypatch.setattr(Project, "read", lambda project, work: asked.append(work) or read(project, work))
+    read = Project._read
+    monkeypatch.setattr(Project, "_read", lambda project, work: asked.append(work) or read(project, work))
     for text in ("One?", "Two?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
         asked.clear()
