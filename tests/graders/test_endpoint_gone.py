@@ -11,7 +11,7 @@ import pytest
 from core.errors import GradingError
 from core.graders import Awaited, Control
 from core.graders.endpoint.absence import LONGEST_PAUSE, Absence
-from core.graders.endpoint.session import SILENT_PAIRS
+from core.graders.endpoint.session import SILENT_PAIRS, TRIES_ALONE
 from core.types import Grade
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt, until
 from tests.made.endpoint_server import (
@@ -125,6 +125,17 @@ def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int
     assert grades[3].reason == f"HTTP {http} after 3 attempts"
     # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
     assert server.counts[prompt(3)] <= 3 + 1 + 3
+
+
+def test_the_last_pair_of_a_job_costs_no_more_than_some_tries() -> None:
+    said: list[str] = []
+    control = Control(concurrency=4, report=said.append, patience=DAY)
+    with EndpointServer(lambda seen: status(503) if seen.prompt == prompt(29) else rate(seen, 2)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(30), control)
+    assert [i for i, grade in grades.items() if grade.rating is None] == [29]
+    assert grades[29].reason == "HTTP 503 after 2 attempts"
+    assert server.counts[prompt(29)] == 2 + TRIES_ALONE
+    assert "the endpoint answers again" not in said and control.awaited is None
 
 
 def test_the_last_pairs_of_a_job_that_fail_by_themselves_are_not_waited_for() -> None:

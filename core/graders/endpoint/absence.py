@@ -43,6 +43,11 @@ class Absence:
         """Calls that may be in flight while it is gone: one, once it is time to try."""
         return int(self._clock() >= self._next_try)
 
+    @property
+    def tries(self) -> int:
+        """Pauses since it went, each but the last of which a try has ended."""
+        return self._tries
+
     def wait(self, said: str, told: float | None) -> GradingError | None:
         """Begin to wait for it, or wait on after a try that failed.
 
@@ -77,12 +82,15 @@ class Absence:
 
     def over(self) -> bool:
         """The endpoint said something; whether it was gone until now."""
+        if gone := self.gone:
+            self._report("the endpoint answers again")
+        self.end()
+        return gone
+
+    def end(self) -> None:
+        """Wait no longer for it."""
         self._control.await_endpoint(None)
-        if self._until is None:
-            return False
         self._until = None
-        self._report("the endpoint answers again")
-        return True
 
     def given_up(self, what: str, last: str) -> GradingError:
         """That the endpoint is given up.

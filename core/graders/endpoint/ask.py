@@ -113,6 +113,7 @@ class Faulted:
         wait: seconds that the endpoint asks to wait; None where it says nothing.
         for_all: whether every call has to wait, not this one alone.
         gone: whether it says of the endpoint, and of no call, that it cannot be had now.
+        said: whether the endpoint is there, and said something that cannot be used.
         used: tokens, where the endpoint did its work, or may have.
     """
 
@@ -121,6 +122,7 @@ class Faulted:
     wait: float | None = None
     for_all: bool = False
     gone: bool = False
+    said: bool = False
     used: Tokens = NOTHING
 
 
@@ -247,7 +249,7 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     except UnreadableAnswerError as error:
         return Refused(str(error), Tokens(*request.reserved))
     except UnusableBodyError as error:
-        return Faulted("the answer cannot be used", str(error), used=estimated_usage(request))
+        return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
     except openai.APIStatusError as error:
         return _of_status(error, endpoint, request, key)
     completion = answer.completion

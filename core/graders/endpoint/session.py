@@ -36,6 +36,9 @@ UNREAD = 1024
 SILENT_PAIRS = 10
 """Pairs in a row that fail for good before an endpoint is taken to be gone, or as many as are in flight."""
 
+TRIES_ALONE = 3
+"""Tries to reach an endpoint that is gone with pairs that are too few to say so, once others have had their answers."""
+
 _log = logging.getLogger("exam.grading")
 
 
@@ -264,6 +267,11 @@ class Session:
         end, absence = self._endpoint, self._absence
         said = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if absence.gone:
+            if asked.probe and self._left_alone():
+                absence.end()
+                self._doubtful += [asked, *self._waiting]
+                self._waiting = []
+                return
             if asked.probe:
                 self._wait_on(said, fault.wait)
             # It is no fault of the pair's, as far as is known, and costs none of its attempts; the next try is with
@@ -286,7 +294,9 @@ class Session:
         asked.given_up = f"{fault.reason} after {asked.failures} attempt{plural}"
         # A pair that was asked anew after an outage, in which others then had their answer, is the fault itself.
         spared_in_vain = 0 < asked.spared < self._heard
-        if self._control.patience > 0 and asked.begun > self._heard and not spared_in_vain:
+        # What cannot be used says nothing of the endpoint once a pair that came later has its answer.
+        silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
+        if self._control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
             if fault.gone or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
                 self._wait_on(said, fault.wait)
@@ -294,6 +304,11 @@ class Session:
         self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
         self._go_on(asked, Completion(error=asked.given_up))
         self._count_silence(asked, "does not answer", said)
+
+    def _left_alone(self) -> bool:
+        """Whether only pairs are left that failed before and were tried again, and too few to wait long for."""
+        few = self._exhausted and len(self._waiting) < SILENT_PAIRS - 1 and all(one.spared for one in self._waiting)
+        return few and self._heard > 0 and self._absence.tries >= TRIES_ALONE
 
     def _wait_on(self, said: str, told: float | None) -> None:
         """Wait for the endpoint, unless that was done for long enough."""
