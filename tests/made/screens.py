@@ -25,7 +25,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from core.project import Project
 from core.types import Question
 from pages.parts.shared import person, visitor
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import fill, judge, let_go, new_project
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
@@ -88,6 +88,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     yield
     if "shared" not in request.fixturenames:
         st.cache_resource.clear()
+    let_go(tmp_path)
 
 
 @contextmanager
