@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.pipelines import current_answer_work, lacking
 from pages.parts.answers import asking, choosing, grid, looking
-from pages.parts.shared import ui
+from pages.parts.shared import ui, views
 
 VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
          "generate": "Generate and compare"}  # fmt: skip
@@ -30,12 +30,7 @@ if not looking.generators(project):
     asking.view(project, None)
     st.stop()
 found = looking.look(project)
-view = str(
-    st.segmented_control(
-        "View", list(VIEWS), default="table", format_func=VIEWS.__getitem__, key="view", required=True,
-        bind="query-params", label_visibility="collapsed",
-    )
-)  # fmt: skip
+view = views.choose(list(VIEWS), VIEWS.__getitem__)
 if view == "table":
     grid.view(project, found)
 elif view == "choice":

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.audit import audits
 from pages.parts.audit import beginning, judging, meaning, opened, paper, roles, standing
-from pages.parts.shared import ui
+from pages.parts.shared import ui, views
 
 VIEWS = {
     "Board": standing.draw,
@@ -26,10 +26,7 @@ if not known:
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     audit = opened.choose(known)
-    view = st.segmented_control(
-        "View", [*VIEWS, PLAN], default="Board", key="view", required=True, bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    view = views.choose([*VIEWS, PLAN])
 if view == PLAN:
     beginning.form(project, opened.free_name(known))
 else:

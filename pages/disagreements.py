@@ -40,11 +40,12 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     place.write()
     parts.downloads(agreement(project, left, right))
 offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]
-if arrived or st.session_state.get("view") not in offered:
+if arrived or st.session_state.get(place.WIDGETS["view"]) not in offered:
     place.set_widget("view", offered, "queue")
 view = st.segmented_control(
-    "Show", offered, format_func=VIEWS.__getitem__, key="view", required=True, label_visibility="collapsed"
-)
+    "Show", offered, format_func=VIEWS.__getitem__, key=place.WIDGETS["view"], required=True,
+    label_visibility="collapsed",
+)  # fmt: skip
 place.put(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:

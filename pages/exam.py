@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from core.pipelines import making_of, statistics
 from pages.parts.exams import facts, filters, writing
 from pages.parts.exams.opened import opened
-from pages.parts.shared import ui
+from pages.parts.shared import ui, views
 
 VIEWS = {"items": "Items", "filters": "Filters", "statistics": "Statistics"}
 
@@ -18,10 +16,7 @@ writing.progress(project)
 exam, items = opened(project)
 known = statistics(items, making_of(project, exam))
 facts.summary(known)
-view = st.segmented_control(
-    "View", list(VIEWS), default="items", format_func=VIEWS.__getitem__, key="view", required=True,
-    bind="query-params", label_visibility="collapsed",
-)  # fmt: skip
+view = views.choose(list(VIEWS), VIEWS.__getitem__)
 if view == "items":
     facts.listing(project, items)
 elif view == "filters":

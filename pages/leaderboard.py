@@ -18,7 +18,7 @@ from pages.parts.boards import gold_texts, significance
 from pages.parts.boards.board import Column, Named
 from pages.parts.boards.budget import by_budget
 from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, ui, views
 
 BOARD = "Board"
 # The views and what is behind More keep to one line in a narrow window, too.
@@ -119,10 +119,7 @@ imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
 st.html(f"<style>{STYLE}</style>")
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
-    view = st.segmented_control(
-        "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    view = views.choose([BOARD, *VIEWS])
     more = st.popover("More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold")
 with more:
     if against in imported:

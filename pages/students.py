@@ -7,7 +7,7 @@ import streamlit as st
 from core.pipelines import exam_board, responses, statistics
 from pages.parts.exams import adding, boards, sitting
 from pages.parts.exams.opened import opened
-from pages.parts.shared import ui
+from pages.parts.shared import ui, views
 
 VIEWS = {
     "board": ("Board", boards.board),
@@ -31,8 +31,5 @@ if not found.students:
         "Add a student above: chance and the longest choice show what reading nothing earns, the embedded model needs"
         " no download. Answers that were given elsewhere can be imported on the Home screen.",
     )
-view = st.segmented_control(
-    "View", list(VIEWS), default="board", format_func=lambda name: VIEWS[name][0], key="view", required=True,
-    bind="query-params", label_visibility="collapsed",
-)  # fmt: skip
-VIEWS[str(view)][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))
+view = views.choose(list(VIEWS), lambda name: VIEWS[name][0])
+VIEWS[view][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))

@@ -278,7 +278,7 @@ class TestQueue:
         del app.query_params["view"]
         app.query_params.update(query="q1", passage="p1")
         sound(app.run())
-        assert app.session_state["view"] == "record" and url(app, "view") == "record"
+        assert app.session_state["cases_shown"] == "record" and url(app, "view") == "record"
 
     def test_whoever_had_no_filter_has_none_after_a_passage(self, shared: Project) -> None:
         app = visit("disagreements")

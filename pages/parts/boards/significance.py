@@ -11,7 +11,7 @@ from core.measures import ALPHA
 from core.study import Test, compare_neighbours, compare_systems, make_board, remembered_pairs
 from pages.parts.boards.board import Column
 from pages.parts.boards.views import Screen, board_choice, system_pair, take
-from pages.parts.shared import figures, ui
+from pages.parts.shared import address, figures, ui
 
 TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
 BARS = {True: "overlap", False: "apart", None: "unknown"}
@@ -20,6 +20,7 @@ BEST, ABOVE = "the best", "the one above"
 
 def choices() -> tuple[Test, str | None]:
     """Widgets for the paired test, and for what further columns of the board compare each system with."""
+    address.own("test", TEST_NAMES)
     test = cast(
         Test,
         st.segmented_control(

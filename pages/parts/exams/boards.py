@@ -24,7 +24,7 @@ from core.pipelines import (
 )
 from core.project import Project
 from pages.parts.exams import charts
-from pages.parts.shared import ui
+from pages.parts.shared import address, ui
 from pages.parts.shared.html import visible
 
 ITEMS_SHOWN = 20
@@ -143,6 +143,7 @@ def two(sat: Sat) -> None:
     first = str(left.selectbox("First student", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second student", others, key="second", bind="query-params"))
+    address.own("test", TESTS)
     test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
     wanted = {first, second}
     one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)

@@ -13,8 +13,8 @@ from pages.parts.shared import address
 
 NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "at")
 """What of an address is about this screen."""
-WIDGETS = {"query": "query_listed"}
-"""Keys of widgets that are called something else in the address, as the other screens call it."""
+WIDGETS = {"query": "query_listed", "view": "cases_shown"}
+"""Keys of widgets that are called something else in the address, as the other screens call theirs."""
 _KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
 """Where one is, which stays while one looks at other screens; and what of it the address was made to say."""
 

@@ -90,6 +90,16 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
         st.session_state[key] = default
 
 
+def own(key: str, options: Iterable[str]) -> None:
+    """Forget what a widget of the same name held on another screen, before this screen's is drawn.
+
+    Args:
+        options: of this screen's.
+    """
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+
+
 def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
     """Write what is chosen into the address, in one step; nothing where it says so already.
 
