@@ -155,7 +155,7 @@ STYLE = """
 /* What has no room in a box of choices ends in an ellipsis. */
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 /* What listens and shows nothing takes no room. */
-.st-key-remember, .st-key-place, .st-key-redraw, .st-key-links { display: none; }
+.st-key-remember, .st-key-place, .st-key-redraw, .st-key-links-to-home { display: none; }
 """
 """Density, and the few things that the theme cannot say."""
 

@@ -53,25 +53,12 @@ SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values(
 
 # The address of the first screen is empty, so that Streamlit's link to it from another screen is the other screen's own
 # in a new tab. It is put right when somebody comes near it, as it is drawn anew whenever what it takes along changes.
-#
-# Streamlit writes what a link takes along into the address of the screen that is left, as a step of its own: Back would
-# lead to that screen as nobody saw it. That step becomes the one to the other screen.
-_links = st.components.v2.component(
-    "links_to_screens",
+_home = st.components.v2.component(
+    "links_to_home",
     js="""
 export default function () {
-  if (window.examLinks) return;
-  window.examLinks = true;
-  let written = false;
-  for (const kind of ["click", "keydown"]) document.addEventListener(kind, () => (written = false), true);
-  window.addEventListener("popstate", () => (written = false));
-  const push = history.pushState.bind(history);
-  history.pushState = (state, title, url) => {
-    const stays = new URL(url ?? "", location.href).pathname === location.pathname;
-    if (written && !stays) history.replaceState(state, title, url);
-    else push(state, title, url);
-    written = stays;
-  };
+  if (window.examLinksHome) return;
+  window.examLinksHome = true;
   const mend = ({ target }) => {
     const link = target.closest?.('a[data-testid^="stPageLink"][href^="?"]');
     if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
@@ -103,7 +90,7 @@ def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Coll
         choices: what goes along to the next screen, as the address says it.
         visible: names of the screens that are among them.
     """
-    _links(key="links")
+    _home(key="links-to-home")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
             if not (shown := {name: screen for name, screen in screens.items() if name in visible}):
