@@ -248,6 +248,8 @@ def _why_empty(evaluation: Evaluation) -> str:
         return "These runs have no answers yet: generate some on the Answers screen."
     if any(named(name) for name in ("run", "k", "case")):
         return "Nothing here under these filters."
+    if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
+        return "Nothing yet: comparisons are still to be made. Make them on the Answers screen."
     if named("show") != "all":
-        return "Nothing is left to do: no query parts the sides that nobody has confirmed."
+        return "Nothing is left to do: wherever Recall, LLM-retEval and the gold answers differ, a case is confirmed."
     return "Recall, LLM-retEval and the gold answers say the same of every query."

@@ -55,7 +55,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
             "Queries done": [one.done for one in found],
             "Queries": [one.queries for one in found],
             "Late": [one.late for one in found],
-            "Due next": [one.next_due for one in found],
+            "Due next": ["" if one.next_due is None else str(one.next_due) for one in found],
             "Passages judged": [one.judged for one in found],
             "Passages": [one.pooled for one in found],
         },
