@@ -53,7 +53,7 @@ def cascade(project: Project) -> None:
         "feel it. How much that is, a sample tells, with a promise. Beside it always stands the plain baseline: the "
         "expensive grader on nothing but the union of the systems' tops."
     )
-    with st.expander("Plan a cascade", expanded=not known):
+    with st.expander("Plan a cascade"):
         _plan(project, graded)
     if not known:
         return
@@ -71,21 +71,22 @@ def _plan(project: Project, graded: dict[str, str]) -> None:
     expensive = columns[1].selectbox(
         "Expensive grader", list(others), format_func=others.__getitem__, key="cascade expensive",
         help="One that has graded here, or that is kept under a name above.",
+        placeholder="Keep one under a name first, with Save as" if not others else "Choose one",
     )  # fmt: skip
     name = columns[0].text_input("Name of the cascade", key="cascade name")
     measure = columns[1].text_input(
         "Weighs by", "nDCG@10", key="cascade measure",
         help="What passages weigh on the board: P@k, DCG@k, nDCG@k (as DCG@k), or RBP(p=0.8)@k.",
     )  # fmt: skip
-    columns = st.columns(5)
-    alpha = columns[0].number_input("Disagrees at most", 0.01, 0.99, ALPHA, 0.01, key="cascade alpha")
-    promise = columns[1].selectbox("Share", PROMISES, format_func=OF.__getitem__, key="cascade promise")
-    agreement = columns[2].selectbox("Agree", AGREEMENTS, format_func=AGREE.__getitem__, key="cascade agreement")
-    sure = columns[3].number_input(
+    how, sample_of = st.columns(2), st.columns(3)
+    alpha = sample_of[0].number_input("Disagrees at most", 0.01, 0.99, ALPHA, 0.01, key="cascade alpha")
+    promise = how[0].selectbox("Share", PROMISES, format_func=OF.__getitem__, key="cascade promise")
+    agreement = how[1].selectbox("Agree", AGREEMENTS, format_func=AGREE.__getitem__, key="cascade agreement")
+    sure = sample_of[1].number_input(
         "Promise (1 − δ)", 0.01, 0.99, 1 - DELTA, 0.01, key="cascade promised",
         help="How often the share that disagrees is not larger, over samples that could have been drawn.",
     )  # fmt: skip
-    sample = columns[4].number_input("Draws of the sample", 3, None, SAMPLE, key="cascade sample")
+    sample = sample_of[2].number_input("Draws of the sample", 3, None, SAMPLE, key="cascade sample")
     if presses.button("Plan", icon=":material/stairs:", disabled=cheap is None or expensive is None):
         with ui.errors():
             made = plan(
