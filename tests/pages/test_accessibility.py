@@ -125,6 +125,8 @@ def test_axe_finds_nothing_serious_on_any_screen(
             page.evaluate(FOLLOW, address)
             ready(page)
         expect(page).to_have_title(f"{SCREENS[name][0]} · {NAME}")
+        # What has just come may still fade in.
+        page.wait_for_function("() => !document.getAnimations().some((one) => one.playState === 'running')")
         findings += found(page, screen, here, {})
         page.emulate_media(color_scheme=there)
         # What a theme changes is colours, some of them by and by; the page is whole again when it has them.
