@@ -5,11 +5,8 @@ Usage: python bench/run.py [NAME...]; without a name, all.
 
 from __future__ import annotations
 
-import gzip
-import json
 import multiprocessing
 import random
-import re
 import sys
 import tempfile
 import time
@@ -28,6 +25,7 @@ from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.growth import growth
+from bench.growth_parts import peak_megabytes
 from bench.intervals import intervals
 from bench.kill import killed
 from bench.large import make_large
@@ -68,29 +66,13 @@ def say(what: str, *facts: str) -> None:
 
 
 def _import_in_child(file: str, folder: str, queue: multiprocessing.Queue) -> None:
-    base = _peak_megabytes()
+    base = peak_megabytes()
     project = create(Path(folder) / "imported.duckdb")
     took = seconds(lambda: import_files(project, "graded", [Source.of(Path(file))], "bench"))
     grades = project.value("SELECT count(*) FROM grades")
     project.close()
     size = (Path(folder) / "imported.duckdb").stat().st_size
-    queue.put((took, grades, size, _peak_megabytes() - base))
-
-
-def _peak_megabytes() -> float:
-    """The most memory that this process has used; getrusage would count its parent's too."""
-    status = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
-
-
-def _parse(file: Path) -> int:
-    grades = 0
-    with gzip.open(file) as lines:
-        for line in lines:
-            for passage in json.loads(line)[1]:
-                for given in passage.get("exam_grades") or []:
-                    grades += len(given["correctAnswered"]) + len(given["wrongAnswered"])
-    return grades
+    queue.put((took, grades, size, peak_megabytes() - base))
 
 
 def importing(name: str, file: Path) -> None:
@@ -106,7 +88,7 @@ def importing(name: str, file: Path) -> None:
 
         def parse() -> None:
             nonlocal count
-            count = _parse(file)
+            count = parse(file)
 
         parsing = seconds(parse)
     say(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.project import SCALE, Project, passage_texts
 from core.review import (
     STANDINGS,
@@ -22,8 +22,9 @@ from core.review import (
 from core.text import how_many
 from core.types import RATINGS
 from pages.parts.review.guiding import guidelines_beside
-from pages.parts.shared import presses, ui
+from pages.parts.shared import address, presses, ui
 from pages.parts.shared.html import text_html, visible
+from pages.parts.shared.outcome import did, tell
 
 TITLES = {"differs": "Differs", "agrees": "Agrees", "waiting": "Waiting", "decided": "Decided"}
 # The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
@@ -32,7 +33,6 @@ STYLE = """
 .st-key-adjudicate > :first-child { flex: 3 1 26rem; min-width: min(100%, 26rem); }
 .st-key-adjudicate > :last-child { flex: 2 1 18rem; min-width: min(100%, 18rem); }
 """
-DONE = "adjudicated now"
 PLACE = ("query", "passage", "question")
 """What the address says of the place that is open."""
 
@@ -54,30 +54,13 @@ def step(project: Project, listed: list[Contested], at: int) -> None:
         if same and presses.button(
             f"Accept all {len(same):,} of this query", key="accept agreed", icon=":material/done_all:"
         ):
-            did(lambda: said(accept_agreed(project, listed[at].query_id, ui.author())))
-
-
-def said(made: int) -> str:
-    """What is said of decisions that were made at once."""
-    return f"{how_many(made, 'decisions')} made."
+            author = ui.author()
+            did(lambda: f"{how_many(accept_agreed(project, listed[at].query_id, author), 'decisions')} made.")
 
 
 def go_to(place: Place) -> None:
     """Open something else, and let the address say so."""
-    for name, key in zip(PLACE, place, strict=True):
-        if key is None:
-            st.query_params.pop(name, None)
-        else:
-            st.query_params[name] = key
-    st.rerun()
-
-
-def did(work: object) -> None:
-    """Do something, keep what came of it for the run that follows, and draw anew."""
-    try:
-        st.session_state[DONE] = work(), None  # type: ignore[operator]
-    except WorkbenchError as error:
-        st.session_state[DONE] = "", error
+    address.say({name: key or "" for name, key in zip(PLACE, place, strict=True)})
     st.rerun()
 
 
@@ -105,7 +88,7 @@ def values(project: Project, one: Contested) -> None:
             icon=":material/gavel:",
         )
         if presses.button("Undo the decision", key="undo decision", type="tertiary", icon=":material/undo:"):
-            did(lambda: undo_decision(project, one.place, ui.author()) or "It awaits adjudication again.")
+            did(partial(undo_decision, project, one.place, ui.author()), "It awaits adjudication again.")
     if one.standing == "waiting":
         return
     reason = st.text_input("Reason", key=f"reason {one.place}", placeholder="Why, by the guidelines")
@@ -113,33 +96,23 @@ def values(project: Project, one: Contested) -> None:
         for value in SCALE if judged else RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
             if presses.button(label, key=f"decide {value}", help=f"Decide {value}", shortcut=str(value)):
-                did(lambda value=value: decided(project, one, value, reason))
-
-
-def decided(project: Project, one: Contested, value: int, reason: str) -> str:
-    """Decide, and open what is next."""
-    decide(project, one.place, value, reason, ui.author())
-    return f"Decided: {value}."
+                did(partial(decide, project, one.place, value, reason, ui.author()), f"Decided: {value}.")
 
 
 def history(project: Project, one: Contested) -> None:
     """What was decided and taken back before."""
     if past := decisions(project, one.place):
         with st.expander("History", icon=":material/history:"):
-            for said in past:
-                what = "took the decision back" if said.value is None else f"decided {said.value}: {said.reason}"
-                st.text(f"{said.stated_at:%Y-%m-%d %H:%M} {said.author} {what}")
+            for made in past:
+                what = "took the decision back" if made.value is None else f"decided {made.value}: {made.reason}"
+                st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
 ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 project.require("adjudicate")
-told, error = st.session_state.pop(DONE, ("", None))
-if error is not None:
-    ui.show_error(error)
-if told:
-    st.toast(told, icon=":material/gavel:")
+tell()
 if not may_decide(project, ui.person()):
     ui.empty(
         "There is nothing here for you to decide.",

@@ -41,12 +41,7 @@ def day_of(one: Work) -> str:
 
 def offers(project: Project, name: str, texts: dict[str, str]) -> None:
     """What one was asked to judge beside others, or may claim, with a way to say yes or no."""
-    found = [
-        one
-        for one in doubles(project)
-        if name != one.adjudicator
-        if one.people.get(name) == "asked" or (one.free and one.people.get(name) not in ("claimed", "declined"))
-    ]
+    found = [one for one in doubles(project) if one.is_open_to(name)]
     if not (name and found and project.allows("claim work")):
         return
     with st.expander(f"To be judged by several people: {len(found)}", icon=":material/group_add:", expanded=True):

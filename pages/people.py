@@ -23,6 +23,7 @@ from core.project import (
 from core.review import shares
 from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
+from pages.parts.shared.outcome import tell
 
 # What is said of a person stands in one line where there is room, and below one another where there is not.
 STYLE = """
@@ -121,7 +122,7 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
-assigning.latest()
+tell()
 if found := shares(project):
     st.header("How far assessors are", anchor=False)
     assigning.due_days(project, texts, found)

@@ -50,6 +50,11 @@ class Double:
         """How many more people may claim it."""
         return max(self.wanted - len(self.present), 0)
 
+    def is_open_to(self, name: str) -> bool:
+        """Whether somebody was asked to take part, or may claim it, and has not said yet which."""
+        turn = self.people.get(name)
+        return name != self.adjudicator and (turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined")))
+
 
 def doubles(project: Project) -> list[Double]:
     """The double assignments that are open, in the order of the queries."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from core.exchange import Options, import_files
 from core.formats import Source
 from core.project import Project, open_project
+from tests.made.once import made_once
 from tests.made.projects import new_project
 
 
@@ -42,18 +41,13 @@ def dl23(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project
 
 
 def _read(factory: pytest.TempPathFactory, name: str, make: Callable[[Project], None]) -> Iterator[Project]:
-    base = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    path = base / f"{name}.duckdb"
-    with path.with_suffix(".lock").open("w") as lock:
-        # Whoever comes second waits here for the project instead of importing the same files.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            unfinished = new_project(path.with_name(f"{name}-unfinished.duckdb"))
-            make(unfinished)
-            unfinished.close()
-            unfinished.path.rename(path)
+    def made(path: Path) -> Path:
+        unfinished = new_project(path)
+        make(unfinished)
+        unfinished.close()
+        return path
+
+    path = made_once(factory, f"{name}.duckdb", made)
     project = open_project(path, read_only=True)
     yield project
     project.close()

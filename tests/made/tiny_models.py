@@ -20,9 +20,7 @@ where there is no gold. Only the first marker of a text counts as trained; give 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +28,8 @@ from typing import Any
 
 import pytest
 import torch
+
+from tests.made.once import made_once
 
 ANSWERS = {
     "clay": "0",
@@ -73,16 +73,8 @@ def shared_model(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., 
         build: one of the functions below.
         options: what to give to it besides the folder.
     """
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    folder = base / f"{build.__name__}-{hashlib.sha256(repr(options).encode()).hexdigest()[:12]}"
-    with folder.with_suffix(".lock").open("w") as lock:
-        # Whoever comes second waits here for the model instead of training the same one.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            build(folder.with_suffix(".unfinished"), **options).rename(folder)
-    return folder
+    name = f"{build.__name__}-{hashlib.sha256(repr(options).encode()).hexdigest()[:12]}"
+    return made_once(tmp_path_factory, name, lambda folder: build(folder, **options))
 
 
 def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str = "0") -> Path:

@@ -149,11 +149,7 @@ def _next(project: Project, made: Cascade, grader: Grader) -> None:
     }
     with st.container(horizontal=True):
         for part, label in parts.items():
-            # The caps are only part of what is asked, and change nothing of whether it is.
-            missing = project.remember(
-                ("cascade part", made.key, part), lambda p=part: request_of(project, made, p, Request())
-            )
-            if presses.button(label, disabled=missing is None, icon=":material/play_arrow:"):
+            if presses.button(label, disabled=not _missing(project, made, part), icon=":material/play_arrow:"):
                 with ui.errors():
                     asked = request_of(project, made, part, request)
                     if asked is not None:
@@ -161,7 +157,7 @@ def _next(project: Project, made: Cascade, grader: Grader) -> None:
 
 
 def _missing(project: Project, made: Cascade, part: Part) -> bool:
-    # The caps are only part of how it is asked, and change nothing of whether it is.
+    # The caps are only part of how it is asked, and change nothing of whether there is something to ask.
     return project.remember(
         ("cascade part", made.key, part), lambda: request_of(project, made, part, Request()) is not None
     )  # fmt: skip

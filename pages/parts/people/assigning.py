@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import partial
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.measures import Coefficient
 from core.project import (
     MOST_WANTED,
@@ -23,28 +22,9 @@ from core.project import (
 from core.review import BetweenPeople, Share, between_people, end_double
 from core.text import how_many
 from pages.parts.shared import presses, ui
+from pages.parts.shared.outcome import did
 
-SAID = "assigned now"
 ORGANIZERS = "Any organizer"
-
-
-def did(said: str, do: Callable[[], object]) -> None:
-    """Do something, keep what came of it for the run that follows, and draw anew."""
-    try:
-        do()
-        st.session_state[SAID] = said, None
-    except WorkbenchError as error:
-        st.session_state[SAID] = "", error
-    st.rerun()
-
-
-def latest() -> None:
-    """What came of the last act."""
-    said, error = st.session_state.pop(SAID, ("", None))
-    if error is not None:
-        ui.show_error(error)
-    if said:
-        st.toast(ui.plain(said))
 
 
 def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> None:
@@ -69,7 +49,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
             said = f"{how_many(len(chosen), 'queries')} due " + (f"by {last}." if last else "no more.")
             author = ui.author()
-            did(said, lambda: set_due(project, chosen, last, author, person))
+            did(partial(set_due, project, chosen, last, author, person), said)
 
 
 def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
@@ -91,11 +71,11 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         if st.form_submit_button("Assign", icon=":material/group_add:") and query:
             author = ui.author()
             did(
-                "Assigned. Whoever is asked finds it on My work.",
                 lambda: assign_double(
                     project, query, author, people, int(wanted),
                     None if sample is None else sample_of(project, query, int(sample)), decider,
                 ),
+                "Assigned. Whoever is asked finds it on My work.",
             )  # fmt: skip
 
 
@@ -114,10 +94,10 @@ def row(project: Project, one: Double, text: str) -> None:
         for name in one.present:
             if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
                 did(
-                    f"{name} takes no part any more.", partial(release_double, project, one.query_id, name, ui.author())
+                    partial(release_double, project, one.query_id, name, ui.author()), f"{name} takes no part any more."
                 )
         if presses.button("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
-            did("Ended: what was given is open to all.", partial(end_double, project, one.query_id, ui.author()))
+            did(partial(end_double, project, one.query_id, ui.author()), "Ended: what was given is open to all.")
 
 
 def agreement_between(project: Project) -> None:
