@@ -119,8 +119,9 @@ def main() -> None:
     run = Run(folder, out, given.seed)
     if not any(corpus.iterdir()):
         run.seeds(corpus)
-    options = (f"-runs={given.inputs}", f"-seed={given.seed}", f"-max_len={readers.LONGEST}", "-rss_limit_mb=0",
-               f"-artifact_prefix={out}/")  # fmt: skip
+    # The limits on time and memory are ours, and so is the signal by which libFuzzer would look at the time.
+    options = (f"-runs={given.inputs}", f"-seed={given.seed}", f"-max_len={readers.LONGEST}", "-timeout=0",
+               "-rss_limit_mb=0", f"-artifact_prefix={out}/")  # fmt: skip
     atheris.Setup([sys.argv[0], *options, str(corpus)], run.one, custom_mutator=run.mutate)
     atheris.Fuzz()
 
