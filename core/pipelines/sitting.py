@@ -9,7 +9,7 @@ from functools import partial
 from core.bank import check_version, question_text_key
 from core.errors import InputError
 from core.graders import Control, Steps, VectorStore, said_of_models
-from core.grading import Carrier, Progress, ProjectVectors, budget, carry
+from core.grading import Carrier, Progress, ProjectVectors, Request, carry, job_control
 from core.pipelines.answering import answering, by_rule
 from core.pipelines.reins import Reins
 from core.pipelines.sheets import Line, sheet
@@ -38,6 +38,8 @@ class Sit:
         concurrency: calls in flight at most, for a model behind an endpoint.
         retry_failed: whether items that failed are asked again, too.
         only_failed: whether these are asked and no others.
+        patience: seconds for which an endpoint that is gone is waited for before a student is given up. Others behind
+            the same endpoint are then not begun.
     """
 
     students: tuple[str, ...] | None = None
@@ -49,6 +51,7 @@ class Sit:
     concurrency: int = 8
     retry_failed: bool = False
     only_failed: bool = False
+    patience: float = Request.patience
 
 
 def sit(
@@ -84,6 +87,7 @@ def sit(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
+    lost: set[str] = set()
     for one in ready:
         done = ended.values()
         left = replace(
@@ -96,8 +100,14 @@ def sit(
         )
         if left.limit == 0:
             break
+        address = getattr(one.back_end, "address", "")
+        if address in lost:
+            continue
         name = one.student.name
-        ended[name] = _sit_one(project, one, left, author, partial(report, name), reins)
+        control = _control(project, one, left, reins)
+        ended[name] = _sit_one(project, one, left, author, partial(report, name), reins, control)
+        if control.in_vain:
+            lost.add(address)
         if ended[name].state in ("cancelled", "stopped"):
             break
     return ended
@@ -124,6 +134,14 @@ def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Lin
     return wanted[: request.limit], len(whole.without_context)
 
 
+def _control(project: Project, ready: Ready, request: Sit, reins: Reins) -> Control:
+    """The reins of one student."""
+    return job_control(
+        project, ready.student.model or "", ready.back_end, request.max_calls, request.max_cost, request.concurrency,
+        reins.report, request.patience,
+    )  # fmt: skip
+
+
 def _sit_one(
     project: Project,
     ready: Ready,
@@ -131,14 +149,10 @@ def _sit_one(
     author: str,
     report: Callable[[Progress], None],
     reins: Reins,
+    control: Control,
 ) -> Progress:
     student = ready.student
     wanted, without = _missing(project, student, request)
-    # Rules ask no model, so that no cap is in their way.
-    control = Control(concurrency=request.concurrency, report=reins.report)
-    if ready.back_end is not None:
-        caps = budget(project, student.model or "", ready.back_end, request.max_calls, request.max_cost)
-        control = Control(caps.max_calls, caps.max_cost, caps.price, request.concurrency, reins.report)
     reins.take(control)
     asked = {
         name: value
