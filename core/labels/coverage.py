@@ -107,7 +107,7 @@ def coverage(
         here = query != MISSING
         query, run = query[here], top["run_key"].to_numpy()[here]
         column = known.layout.columns(query, top["text_key"].to_numpy()[here])
-        top_rating = base.grader.spec.max_rating
+        levels = np.minimum(thresholds, base.grader.spec.max_rating)
         found: dict[int, Scores] = {tau: {name: {} for name in runs.values()} for tau in thresholds}
         cuts = np.searchsorted(query, np.arange(len(known.layout.query_keys) + 1))
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
@@ -118,9 +118,10 @@ def coverage(
             best = np.maximum.reduceat(known.ratings(number)[:, column[start:end]], first, axis=1)
             best = best[known.layout.rows[number]]
             name = queries[int(known.layout.query_keys[number])]
-            for tau in thresholds:
-                shares = covered_shares(best >= min(tau, top_rating), weights)
-                for key, share in zip(ranked.tolist(), shares.tolist(), strict=True):
+            answered = (best[:, None] >= levels[:, None]).reshape(len(best), -1)
+            shares = covered_shares(answered, weights).reshape(len(levels), -1)
+            for tau, of_tau in zip(thresholds, shares.tolist(), strict=True):
+                for key, share in zip(ranked.tolist(), of_tau, strict=True):
                     found[tau][runs[key]][name] = share
         # A run that ranks nothing for any of them has no scores.
         return {tau: {name: scores for name, scores in by_run.items() if scores} for tau, by_run in found.items()}

@@ -139,9 +139,9 @@ def _layout(project: Project, base: Basis, depth: int) -> Layout:
             base.parameters,
         )
     )
-    query_keys = np.unique(query)
+    query_keys = _once(query)
     number = np.searchsorted(query_keys, query)
-    questions = np.unique(((number << _KEY) + text)[text != MISSING])
+    questions = _once(((number << _KEY) + text)[text != MISSING])
     of, had = _columns(
         project.table(
             "SELECT query_key, text_key FROM pool WHERE text_key IS NOT NULL UNION ALL"
@@ -150,7 +150,7 @@ def _layout(project: Project, base: Basis, depth: int) -> Layout:
         )
     )
     by = _found(query_keys, of)
-    layout = Layout(query_keys, [], [], questions, np.unique(((by << _KEY) + had)[by != MISSING]))
+    layout = Layout(query_keys, [], [], questions, _once(((by << _KEY) + had)[by != MISSING]))
     at = _found(questions, (number << _KEY) + text)
     sizes = np.diff(layout.first_question)
     rows = np.where(text != MISSING, at - layout.first_question[number], sizes[number])
@@ -220,6 +220,13 @@ def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
         return np.full(len(wanted), MISSING, np.int64)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[at] == wanted, at, MISSING)
+
+
+def _once(numbers: Numbers) -> Numbers:
+    """Numbers ascending, each once; those of a table come nearly sorted, which `np.unique` makes nothing of."""
+    ascending: Numbers = np.sort(numbers)
+    once: Numbers = ascending[np.diff(ascending, prepend=-1) != 0]
+    return once
 
 
 def _begins(numbers: Numbers, queries: int) -> Numbers:

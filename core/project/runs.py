@@ -201,16 +201,20 @@ def rankings(project: Project) -> Runs:
         known, ids = named["passage_key"].to_numpy(), np.array(named["passage_id"].to_pylist(), object)
         ranked = project.table(
             "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value"
-            " FROM rankings ORDER BY run_key, query_key, rank"
+            " FROM rankings"
         )
         run, query, passage, value = (column.to_numpy() for column in ranked.columns)
-        starts = np.flatnonzero((np.diff(run, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)).tolist()
-        for start, end in pairwise([*starts, len(run)]):
-            name, stated = runs[int(run[start])]
-            passages = ids[np.searchsorted(known, passage[start:end])].tolist()
-            values = value[start:end].tolist()
+        pair = (run.astype(np.int64) << 32) + query
+        # What is written together is in order: numpy sorts it sooner than the database does.
+        order = pair.argsort(kind="stable")
+        starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
+        place = known.searchsorted(passage)
+        for start, end in pairwise([*starts, len(order)]):
+            rows = order[start:end]
+            name, stated = runs[int(run[rows[0]])]
+            passages, values = ids[place[rows]].tolist(), value[rows].tolist()
             scores = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
-            found[name][queries[int(query[start])]] = scores
+            found[name][queries[int(query[rows[0]])]] = scores
         return found
 
     return project.remember("rankings", compute)
