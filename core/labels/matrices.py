@@ -34,8 +34,8 @@ _PLACE = np.uint64(40)
 """Bits of a place in the matrices. The sum of two numbers that have different queries above them is none."""
 _NO_QUESTION, _NO_PASSAGE = np.uint64(1 << 62), np.uint64(1 << 61)
 """Stand for texts that no query asks or has: their sum with any other number is no place either."""
-SPREAD = 1 << 22
-"""Keys that may lie between the first and the last of a table that is looked up by position."""
+SPREAD = 64
+"""Places that a text may take on average in a table that is looked up by position."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Places:
     def __init__(self, keys: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> None:
         self._keys, self._numbers, self._none = keys, numbers, none
         self._table: NDArray[np.uint64] | None = None
-        if len(keys) and keys[-1] - keys[0] < max(SPREAD, 8 * len(keys)):
+        if len(keys) and keys[-1] - keys[0] < SPREAD * len(keys):
             # With a place on either side for what lies beyond.
             self._table = np.full(int(keys[-1] - keys[0]) + 3, none)
             self._table[keys - keys[0] + 1] = numbers
