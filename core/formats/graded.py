@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -19,6 +19,7 @@ from core.formats.graded_form import OURS, described
 from core.formats.graded_writing import write_graded as write_graded
 from core.formats.queries import query_of
 from core.formats.question_bank import question_of
+from core.formats.repeated_ratings import Read, RepeatedRatings
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
 from core.limits import exceeded, limit
@@ -40,6 +41,9 @@ ANSWER_TYPES = {str, type(None)}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
 
 
+_RANK = attrgetter("rank")
+
+
 @dataclass(frozen=True, slots=True)
 class _Grader:
     spec: GraderSpec
@@ -49,7 +53,12 @@ class _Grader:
 
 @dataclass(slots=True)
 class _Line:
-    """What is being gathered from one line of the file."""
+    """What is being gathered from one line of the file.
+
+    Args:
+        taken: lists of ratings that are not in the line any more, by the names that stand for them.
+        used: how many of these stood where ratings are looked for.
+    """
 
     query_id: str
     graders: dict[Any, _Grader]
@@ -62,6 +71,8 @@ class _Line:
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    taken: dict[str, Read] = field(default_factory=dict)
+    used: int = 0
     exam: dict[str, GradeColumns] = field(default_factory=dict)
     direct: dict[str, GradeColumns] = field(default_factory=dict)
 
@@ -85,6 +96,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         order in which their graders first appear, question graders before direct ones.
     """
     graders: dict[Any, _Grader] = {}
+    repeated = RepeatedRatings()
     refused_before = report.count
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
@@ -92,7 +104,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(line, graders, partial(report.remark, source.name, number))
+            query = _query(line, repeated, graders, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
@@ -105,14 +117,39 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         report.refuse(source.name, None, "the file has no graded queries in it")
 
 
-def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], None]) -> GradedQuery:
+def _query(
+    line: bytes, repeated: RepeatedRatings, graders: dict[Any, _Grader], remark: Callable[[str], None]
+) -> GradedQuery:
     # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
+    check_shape(line, any_depth=True)
+    shorter, taken = repeated.taken_out(line)
+    if taken:
+        before, remarks = len(graders), list[str]()
+        try:
+            query = _record(shorter, taken, graders, remarks.append)
+        except Refused:
+            # What is wrong is said of the line as it stands in the file.
+            for key in list(graders)[before:]:
+                del graders[key]
+        else:
+            for reason in remarks:
+                remark(reason)
+            return query
+        del shorter
+    return _record(line, {}, graders, remark)
+
+
+def _record(
+    line: bytes, taken: dict[str, Read], graders: dict[Any, _Grader], remark: Callable[[str], None]
+) -> GradedQuery:
     record = parse_json(line, any_depth=True)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
-    state = _Line(good_id(record[0], "query"), graders, remark)
+    state = _Line(good_id(record[0], "query"), graders, remark, taken=taken)
     for passage in record[1]:
         _passage(passage, state)
+    if state.used != len(taken):
+        raise Refused("ratings stand where none are looked for")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -166,8 +203,9 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         before = state.judgments.get(place)
         if before is None or value > before.value:
             state.judgments[place] = Judgment(*place, value)
+    own = (state.query_id, passage_id)
     for entry in data.get("rankings") or ():
-        _ranking(entry, passage_id, state)
+        _ranking(entry, own, state)
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:
@@ -175,17 +213,18 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
 
 
-def _ranking(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
+def _ranking(entry: dict[str, Any], own: tuple[str, str], state: _Line) -> None:
+    """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
     ranking = state.rankings.get(name)
     if ranking is None:
         if not isinstance(name, str):
             raise Refused("the method of a ranking is not a text")
         ranking = state.rankings[good_id(name, "run")] = {}
-    if type(rank) is not int or abs(rank) > LARGEST or not math.isfinite(score):
+    if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
         raise Refused("a ranking has a rank that is no integer or a score that is no number")
     named = entry.get("queryId")
-    place = (state.query_id if named == state.query_id else _topic(named, state), passage_id)
+    place = own if named == own[0] else (_topic(named, state), own[1])
     before = ranking.get(place)
     if before is not None:
         state.remark("a passage stands twice in one ranking: its better rank is kept")
@@ -202,12 +241,14 @@ def _topic(named: object, state: _Line) -> str:
     return state.query_id
 
 
-def _in_order(ranking: Iterable[Ranked]) -> list[Ranked]:
+def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
     """A ranking by topic, in the order in which the file first names them, then by rank."""
+    if len({ranked.query_id for ranked in ranking}) == 1:
+        return sorted(ranking, key=_RANK)
     by_topic: dict[str, list[Ranked]] = {}
     for ranked in ranking:
         by_topic.setdefault(ranked.query_id, []).append(ranked)
-    return [ranked for part in by_topic.values() for ranked in sorted(part, key=attrgetter("rank"))]
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=_RANK)]
 
 
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
@@ -246,7 +287,12 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     answered = dict(entry.get("answers") or ())
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
-    if rated:
+    taken = state.taken.get(given) if type(given) is str else None
+    if taken is not None:
+        state.used += 1
+    if rated and taken is not None:
+        ids, ratings = taken
+    elif rated:
         if given is None:
             raise Refused("an entry is self-rated but has no self_ratings")
         ids, ratings = graded_form.rated(given, entry)
