@@ -54,6 +54,10 @@ async def served(_: st.App) -> AsyncIterator[None]:
     The project that was named at its start is open from then on, so that commands and scripts find it there.
     """
     open_doors(_own_address())
+    try:
+        login.can_log_in()
+    except WorkbenchError as error:
+        _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
         try:
             await asyncio.to_thread(hold, Path(named))
