@@ -15,7 +15,7 @@ from core.bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
-from core.graders import Control, acting, naming
+from core.graders import BACK_ENDS, Control, acting, naming
 from core.grading import KINDS, Kind, Report, budget, draft_answer_key, make_drafter, suggest
 from core.project import Project, current_author
 
@@ -38,7 +38,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Environment variable with the endpoint's key; the one that belongs to the address if not given.",
         ),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
-        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", required=True, help="Name or folder of the model."),
     ):
         with_model = option(with_model)
