@@ -15,6 +15,7 @@ from pages.parts.shared import (
     address,
     failures,
     job_progress,
+    lasting_files,
     login,
     policy_widgets,
     presence,
@@ -61,6 +62,7 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
+    lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),
         on_script_error=failures.show,
