@@ -4,8 +4,8 @@
 
 Every method grades pairs of texts by the transformers library, by vLLM here, and with WORKERS by vLLM on so many
 workers of a Ray cluster on this computer; ratings, what was written, and why pairs failed have to be the same, and
-confidences nearly. Without a MODEL these are two tiny causal models that are trained for it, one of them for chats. vLLM
-has to be installed: docs/dependencies.md says how.
+confidences nearly. Without a MODEL these are two tiny causal models that are trained for it, one of them for chats.
+vLLM has to be installed: docs/dependencies.md says how.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
     else:
         told = "" if prompt.name in reading.prompts.values() else prompt.name
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)}{', by vLLM' if where == 'vllm' else ''})"))),
         method=reading.name,
         model=model,
         prompt=prompt.name,
