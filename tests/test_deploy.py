@@ -19,13 +19,31 @@ def test_the_compose_file_has_a_proxy_a_health_check_and_a_volume() -> None:
     app, proxy = services["services"]["workbench"], services["services"]["proxy"]
     assert app["healthcheck"]["test"][0] == "CMD"
     compile(app["healthcheck"]["test"][3], "health check", "exec")
-    assert any(one.startswith("projects:") for one in app["volumes"]) and "projects" in services["volumes"]
     # The app can be reached through the proxy alone.
-    assert "ports" not in app and proxy["ports"] == ["80:80", "443:443"]
+    assert "ports" not in app and proxy["ports"] == ["80:80", "443:443", "443:443/udp"]
     assert proxy["depends_on"]["workbench"]["condition"] == "service_healthy"
-    mounted = [Path(one.split(":")[0]).name for one in [*app["volumes"], *proxy["volumes"]] if one.startswith("./")]
     assert (DEPLOY / app["build"]["context"] / app["build"]["dockerfile"]).is_file()
-    assert [name for name in mounted if not (DEPLOY / name).exists()] == ["secrets.toml"]
+    volumes = dict(one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str))
+    assert {name for name in volumes if not name.startswith("./")} == set(services["volumes"])
+    assert (DEPLOY / "Caddyfile").is_file() and volumes["./Caddyfile"] == "/etc/caddy/Caddyfile"
+    # Where the secrets are missing, nothing starts: a container made without them would have a folder in their place.
+    [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
+    assert (secrets["source"], secrets["read_only"]) == ("./secrets.toml", True)
+    assert secrets["bind"] == {"create_host_path": False}
+
+
+def test_the_compose_file_and_the_image_speak_of_the_same_places() -> None:
+    app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
+    said = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    image = dict(line.split(" ", 1) for line in said.splitlines())
+    volume, program = image["VOLUME"], image["WORKDIR"]
+    assert image["ENV"] == f"EXAM_PROJECTS_DIR={volume}" and f"--home-dir {volume}" in said
+    assert f"projects:{volume}" in app["volumes"]
+    # Nothing else can be written to: what is made on the way is made there.
+    assert app["read_only"] and "scratch:/tmp" in app["volumes"]
+    [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
+    assert secrets["target"] == f"{program}/.streamlit/secrets.toml"
+    assert image["EXPOSE"] == app["expose"][0] == "8501"
 
 
 def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:

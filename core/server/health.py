@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from core.errors import WorkbenchError
@@ -16,9 +16,14 @@ from core.server.holding import held, hold
 _log = logging.getLogger(__name__)
 
 
-async def health(request: Request) -> Response:
-    """Whether the process is up, its project open, and the database answering: 200, or 503 with the reason."""
+async def health(check: Callable[[], None]) -> Response:
+    """Whether the process is up, its project open, and the database answering: 200, or 503 with the reason.
+
+    Args:
+        check: what has to hold beside; raises WorkbenchError where it does not.
+    """
     try:
+        check()
         await run_in_threadpool(_look)
     except WorkbenchError as error:
         return JSONResponse({"message": error.message, "hint": error.hint}, 503)

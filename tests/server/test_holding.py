@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
-from starlette.requests import Request
 
+from core.errors import InputError
 from core.project import change_member, open_project, remove_member, set_member
 from core.server import hold, let_go, with_role
 from core.server.health import health
@@ -57,8 +57,8 @@ def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dic
 
 
 def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone(apart: Path, tmp_path: Path) -> None:
-    def looked() -> tuple[int, dict[str, object]]:
-        answer = asyncio.run(health(Request({"type": "http", "headers": []})))
+    def looked(check: Callable[[], None] = lambda: None) -> tuple[int, dict[str, object]]:
+        answer = asyncio.run(health(check))
         return answer.status_code, json.loads(answer.body)
 
     path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
@@ -67,6 +67,12 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         set_member(project, "ann@x.org", "organizer", "shell")
         assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
         assert looked() == (200, {"message": "Up, and every open project answers.", "projects": 1})
+
+        def refuse() -> None:
+            raise InputError("Nobody can log in.", "Say with whom.")
+
+        # What the screens need beside the projects is looked at, too.
+        assert looked(refuse) == (503, {"message": "Nobody can log in.", "hint": "Say with whom."})
         # The file is closed and opened again, of which nobody has to know.
         break_database(project)
         assert looked()[0] == 200 and len(project.reopenings) == 1
