@@ -67,6 +67,6 @@ else:
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
-        routes=routes(ui.hosts),
+        routes=routes(ui.hosts, login.can_log_in),
         middleware=[Middleware(safe_headers.SafeHeaders), Middleware(refused_logins.RefusedLogins)],
     )

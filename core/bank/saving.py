@@ -153,13 +153,13 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
 
 def clean_question(question: Question) -> Question:
     """A question all of whose texts are as `clean_text` keeps them; beside its words, blanks alone are none."""
-    return replace(
-        question,
-        text=clean_or_none(question.text),
-        answer_key=_words_or_none(question.answer_key),
-        choices=tuple(choice for choice in map(clean_text, question.choices) if choice.strip()),
-        note=_words_or_none(question.note),
-    )
+    text, note = clean_or_none(question.text), _words_or_none(question.note)
+    key = _words_or_none(question.answer_key)
+    choices = tuple(choice for choice in map(clean_text, question.choices) if choice.strip())
+    if (text, key, choices, note) == (question.text, question.answer_key, question.choices, question.note):
+        # Nearly all are clean, and to make one anew costs more than to look at it.
+        return question
+    return replace(question, text=text, answer_key=key, choices=choices, note=note)
 
 
 def _words_or_none(text: str | None) -> str | None:

@@ -16,7 +16,7 @@ from core.cli.options import Whole, counted, json_option, opened, print_json, pr
 from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
-from core.graders import acting, naming
+from core.graders import BACK_ENDS, acting, naming
 from core.grading import KINDS, Kind, Report, draft_answer_key, job_control, make_drafter, suggest
 from core.project import Project, current_author
 
@@ -39,7 +39,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Environment variable with the endpoint's key; the one that belongs to the address if not given.",
         ),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
-        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", required=True, help="Name or folder of the model."),
     ):
         with_model = option(with_model)

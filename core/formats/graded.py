@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from operator import attrgetter
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
 from core.errors import Report
-from core.formats import grade_details
+from core.formats import grade_details, graded_form
 from core.formats.file_kind import FileKind
-from core.formats.queries import query_of, query_row
-from core.formats.question_bank import question_of, question_row
+from core.formats.graded_form import OURS, described
+from core.formats.graded_writing import write_graded as write_graded
+from core.formats.queries import query_of
+from core.formats.question_bank import question_of
+from core.formats.repeated_ratings import Read, RepeatedRatings
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
 from core.limits import exceeded, limit
 from core.types import (
-    KINDS,
-    MAX_RATING,
     GradeColumns,
     GradedQuery,
     GraderSpec,
@@ -36,13 +35,13 @@ from core.types import (
     Ranked,
 )
 
-OURS = "exam_workbench"
-DIRECT = "direct_grading"
-DIRECT_SCALE = 3
 PASSAGE_KEYS = {"paragraph_id", "text", "paragraph", "paragraph_data", "exam_grades", "grades"}
 RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
+
+
+_RANK = attrgetter("rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,12 @@ class _Grader:
 
 @dataclass(slots=True)
 class _Line:
-    """What is being gathered from one line of the file."""
+    """What is being gathered from one line of the file.
+
+    Args:
+        taken: lists of ratings that are not in the line any more, by the names that stand for them.
+        used: how many of these stood where ratings are looked for.
+    """
 
     query_id: str
     graders: dict[Any, _Grader]
@@ -67,6 +71,8 @@ class _Line:
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    taken: dict[str, Read] = field(default_factory=dict)
+    used: int = 0
     exam: dict[str, GradeColumns] = field(default_factory=dict)
     direct: dict[str, GradeColumns] = field(default_factory=dict)
 
@@ -90,6 +96,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         order in which their graders first appear, question graders before direct ones.
     """
     graders: dict[Any, _Grader] = {}
+    repeated = RepeatedRatings()
     refused_before = report.count
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
@@ -97,7 +104,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(line, graders, partial(report.remark, source.name, number))
+            query = _query(line, repeated, graders, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
@@ -110,49 +117,39 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         report.refuse(source.name, None, "the file has no graded queries in it")
 
 
-def _imported(
-    model: str, options: object, info: dict[str, Any] | None, prompt_type: object, rated: bool, direct: bool
-) -> GraderSpec:
-    """The grader that an entry of a foreign file describes; `rated` where it gives ratings."""
-    prompt = (info or {}).get("prompt_class") or ""
-    if not isinstance(model, str) or not isinstance(prompt, str):
-        raise Refused("llm or prompt_class is not a text")
-    parameters: dict[str, Any] = {"llm_options": options, "prompt_info": info}
-    if prompt_type not in ((DIRECT,) if direct else ("question", "nugget")):
-        parameters["prompt_type"] = prompt_type
-    kinds: tuple[Kind, ...] = ("nugget",) if prompt_type == "nugget" else ("question",)
-    method, top = ("self-rating", MAX_RATING) if rated else ("answer", 1)
-    if direct:
-        method, kinds, top = "direct", KINDS, DIRECT_SCALE if rated else 1
-    name = " · ".join(part for part in (model.rsplit("/", 1)[-1], prompt) if part)
-    return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
-
-
-def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
-    """Write a graded file that `read_graded` reads back to the same records, gzip-compressed.
-
-    The bytes depend on the records alone. What the interchange form has no place for (graders made
-    here, question texts, pairs that failed, what else is known of a grade) stands under keys
-    `exam_workbench`, which its other readers pass over. A passage that only a judgment, a ranking or a
-    grade names is listed with an empty text; a query without any passage keeps its id only.
-
-    Args:
-        queries: one record a line.
-        out: a binary file.
-    """
-    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
-        for query in queries:
-            packed.write(orjson.dumps(_record(query), option=orjson.OPT_APPEND_NEWLINE))
-
-
-def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], None]) -> GradedQuery:
+def _query(
+    line: bytes, repeated: RepeatedRatings, graders: dict[Any, _Grader], remark: Callable[[str], None]
+) -> GradedQuery:
     # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
+    check_shape(line, any_depth=True)
+    shorter, taken = repeated.taken_out(line)
+    if taken:
+        before, remarks = len(graders), list[str]()
+        try:
+            query = _record(shorter, taken, graders, remarks.append)
+        except Refused:
+            # What is wrong is said of the line as it stands in the file.
+            for key in list(graders)[before:]:
+                del graders[key]
+        else:
+            for reason in remarks:
+                remark(reason)
+            return query
+        del shorter
+    return _record(line, {}, graders, remark)
+
+
+def _record(
+    line: bytes, taken: dict[str, Read], graders: dict[Any, _Grader], remark: Callable[[str], None]
+) -> GradedQuery:
     record = parse_json(line, any_depth=True)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
-    state = _Line(good_id(record[0], "query"), graders, remark)
+    state = _Line(good_id(record[0], "query"), graders, remark, taken=taken)
     for passage in record[1]:
         _passage(passage, state)
+    if state.used != len(taken):
+        raise Refused("ratings stand where none are looked for")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -206,8 +203,9 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         before = state.judgments.get(place)
         if before is None or value > before.value:
             state.judgments[place] = Judgment(*place, value)
+    own = (state.query_id, passage_id)
     for entry in data.get("rankings") or ():
-        _ranking(entry, passage_id, state)
+        _ranking(entry, own, state)
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:
@@ -215,17 +213,18 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
 
 
-def _ranking(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
+def _ranking(entry: dict[str, Any], own: tuple[str, str], state: _Line) -> None:
+    """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
     ranking = state.rankings.get(name)
     if ranking is None:
         if not isinstance(name, str):
             raise Refused("the method of a ranking is not a text")
         ranking = state.rankings[good_id(name, "run")] = {}
-    if type(rank) is not int or abs(rank) > LARGEST or not math.isfinite(score):
+    if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
         raise Refused("a ranking has a rank that is no integer or a score that is no number")
     named = entry.get("queryId")
-    place = (state.query_id if named == state.query_id else _topic(named, state), passage_id)
+    place = own if named == own[0] else (_topic(named, state), own[1])
     before = ranking.get(place)
     if before is not None:
         state.remark("a passage stands twice in one ranking: its better rank is kept")
@@ -242,12 +241,14 @@ def _topic(named: object, state: _Line) -> str:
     return state.query_id
 
 
-def _in_order(ranking: Iterable[Ranked]) -> list[Ranked]:
+def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
     """A ranking by topic, in the order in which the file first names them, then by rank."""
+    if len({ranked.query_id for ranked in ranking}) == 1:
+        return sorted(ranking, key=_RANK)
     by_topic: dict[str, list[Ranked]] = {}
     for ranked in ranking:
         by_topic.setdefault(ranked.query_id, []).append(ranked)
-    return [ranked for part in by_topic.values() for ranked in sorted(part, key=attrgetter("rank"))]
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=_RANK)]
 
 
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
@@ -263,7 +264,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _
         if info and OURS in info:
             spec = _restored(info[OURS])
         else:
-            spec = _imported(model, options, info, prompt_type, rated, direct)
+            spec = described(model, options, info, prompt_type, rated, direct)
         known = _Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
         state.graders[key] = known
     return known
@@ -286,12 +287,17 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     answered = dict(entry.get("answers") or ())
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
-    if rated:
+    taken = state.taken.get(given) if type(given) is str else None
+    if taken is not None:
+        state.used += 1
+    if rated and taken is not None:
+        ids, ratings = taken
+    elif rated:
         if given is None:
             raise Refused("an entry is self-rated but has no self_ratings")
-        ids, ratings = _rated(given, entry)
+        ids, ratings = graded_form.rated(given, entry)
     else:
-        ids, ratings = _answered(entry, answered)
+        ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
     if asked is not None:
         known = dict(zip(ids, ratings, strict=True))
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
@@ -331,23 +337,6 @@ def _name_questions(ids: list[str], entry: dict[str, Any], state: _Line) -> None
             state.questions[question_id] = Question(question_id, state.query_id, None, kind)
 
 
-def _rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
-    key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
-    try:
-        ids = [row[key] for row in given]
-    except KeyError:
-        ids = [row.get("question_id") or row["nugget_id"] for row in given]
-    return ids, [row["self_rating"] for row in given]
-
-
-def _answered(entry: dict[str, Any], answered: dict[str, str]) -> tuple[list[str], list[int | None]]:
-    right, wrong = entry["correctAnswered"], entry["wrongAnswered"]
-    known = {**dict.fromkeys(wrong, 0), **dict.fromkeys(right, 1)}
-    # The answers stand in the order of the questions; an id in neither list was asked in vain.
-    ids = list(answered) if known.keys() <= answered.keys() else list({**known, **answered})
-    return ids, [known.get(question_id) for question_id in ids]
-
-
 def _refuse_rating(ids: list[str], ratings: list[Any], grader: _Grader) -> None:
     top = grader.spec.max_rating
     for question_id, rating in zip(ids, ratings, strict=True):
@@ -377,166 +366,6 @@ def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     columns.passage_ids.append(passage_id)
     columns.ratings.append(rating)
     columns.answers.append(answer)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The grades of one grader on their way into a file, with what all its entries share."""
-
-    columns: GradeColumns
-    shared: dict[str, Any]
-    kind: str | None
-    rows: dict[str, list[int]]
-
-
-def _record(graded: GradedQuery) -> list[Any]:
-    query_id = graded.query.query_id
-    passages: dict[str, dict[str, Any]] = {}
-
-    def of(passage_id: str, text: str = "") -> dict[str, Any]:
-        data: dict[str, Any] = {"judgments": [], "rankings": []}
-        row = {"paragraph_id": passage_id, "text": text, "paragraph": "", "paragraph_data": data}
-        return passages.setdefault(passage_id, row)
-
-    for passage in graded.passages:
-        of(passage.passage_id, passage.text)
-    for judgment in graded.judgments:
-        judged = {
-            "paragraphId": judgment.passage_id,
-            "query": judgment.query_id,
-            "relevance": judgment.value,
-            "titleQuery": graded.query.text,
-        }
-        of(judgment.passage_id)["paragraph_data"]["judgments"].append(judged)
-    for name, ranking in graded.rankings.items():
-        for entry in ranking:
-            ranked = {
-                "method": name,
-                "paragraphId": entry.passage_id,
-                "queryId": entry.query_id,
-                "rank": entry.rank,
-                "score": entry.score,
-            }
-            of(entry.passage_id)["paragraph_data"]["rankings"].append(ranked)
-    kinds: dict[str, str] = {question.question_id: question.kind for question in graded.questions}
-    implied: dict[str, Question] = {}
-    for columns in graded.grades:
-        written = _written(columns)
-        direct = columns.grader.method == "direct"
-        for passage_id, rows in written.rows.items():
-            if direct:
-                entries = [_direct_entry(written, row) for row in rows]
-            else:
-                entries = _exam_entries(written, rows, kinds)
-            of(passage_id).setdefault("grades" if direct else "exam_grades", []).extend(entries)
-    for row in passages.values():
-        for entry in row.get("exam_grades", ()):
-            kind: Kind = "nugget" if entry["prompt_type"] == "nugget" else "question"
-            for question_id in _asked(entry):
-                if question_id not in implied:
-                    implied[question_id] = Question(question_id, query_id, None, kind)
-    ours: dict[str, Any] = {}
-    if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
-        ours["query"] = query_row(graded.query)
-    if graded.questions != list(implied.values()):
-        ours["questions"] = [question_row(question) for question in graded.questions]
-    if ours and passages:
-        next(iter(passages.values()))["paragraph_data"][OURS] = ours
-    return [query_id, list(passages.values())]
-
-
-def _written(columns: GradeColumns) -> _Written:
-    spec = columns.grader
-    rated, direct = spec.max_rating > 1, spec.method == "direct"
-    options, info = spec.parameters.get("llm_options"), spec.parameters.get("prompt_info")
-    default = DIRECT if direct else "nugget" if spec.kinds == ("nugget",) else "question"
-    kind: str | None = spec.parameters.get("prompt_type", default)
-    foreign = (
-        (info is None or isinstance(info, dict))
-        and (info or {}).get("is_self_rated") in (None, rated)
-        and _imported(spec.model, options, info, kind, rated, direct) == spec
-    )
-    if not foreign:
-        made = {
-            "prompt_class": spec.prompt or spec.method,
-            "prompt_style": "",
-            "context_first": False,
-            "check_unanswerable": not direct,
-            "check_answer_key": False,
-        }
-        base = info if isinstance(info, dict) else made
-        info = {**base, "is_self_rated": rated, OURS: asdict(spec)}
-        options = {} if options is None else options
-        kind = DIRECT if direct else None
-    rows: dict[str, list[int]] = {}
-    for row, passage_id in enumerate(columns.passage_ids):
-        rows.setdefault(passage_id, []).append(row)
-    shared = {"llm": spec.model, "llm_options": options, "prompt_info": info}
-    return _Written(columns, shared, kind, rows)
-
-
-def _exam_entries(written: _Written, rows: list[int], kinds: dict[str, str]) -> list[dict[str, Any]]:
-    """The entries of one grader for one passage: one, or one for every stretch of one kind of question."""
-    ids = written.columns.question_ids
-    if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
-        return [_exam_entry(written, rows, written.kind)]
-    stretches = groupby(rows, lambda row: "nugget" if kinds.get(ids[row]) == "nugget" else "question")
-    return [_exam_entry(written, list(stretch), kind) for kind, stretch in stretches]
-
-
-def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> dict[str, Any]:
-    columns = written.columns
-    ids = [columns.question_ids[row] for row in rows]
-    ratings = zip(ids, (columns.ratings[row] for row in rows), strict=True)
-    usable = [(question_id, rating) for question_id, rating in ratings if rating is not None]
-    texts = zip(ids, (columns.answers[row] for row in rows), strict=True)
-    right = [question_id for question_id, rating in usable if rating >= 1]
-    entry: dict[str, Any] = {
-        "correctAnswered": right,
-        "wrongAnswered": [question_id for question_id, rating in usable if rating < 1],
-        "answers": [[question_id, text] for question_id, text in texts if text is not None],
-        **written.shared,
-        "exam_ratio": len(right) / len(ids),
-        "prompt_type": prompt_type,
-    }
-    if columns.grader.max_rating > 1:
-        key = "nugget_id" if prompt_type == "nugget" else "question_id"
-        entry["self_ratings"] = [{key: question_id, "self_rating": rating} for question_id, rating in usable]
-    ours: dict[str, Any] = {} if _asked(entry) == ids else {"asked": ids}
-    ours |= grade_details.write_columns([columns.details.get(row) for row in rows])
-    if ours:
-        entry[OURS] = ours
-    return entry
-
-
-def _asked(entry: dict[str, Any]) -> list[str]:
-    """The questions of an entry in the order in which it is read."""
-    if "asked" in entry.get(OURS, ()):
-        asked: list[str] = entry[OURS]["asked"]
-        return asked
-    if "self_ratings" in entry:
-        return _rated(entry["self_ratings"], entry)[0]
-    return _answered(entry, dict(entry["answers"]))[0]
-
-
-def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
-    columns = written.columns
-    rating, answer = columns.ratings[row], columns.answers[row]
-    ours = OURS in (written.shared["prompt_info"] or {})
-    scaled = ours or columns.grader.max_rating > 1
-    entry: dict[str, Any] = {
-        "correctAnswered": None if rating is None else rating >= 1,
-        **written.shared,
-        "self_ratings": rating if scaled else None,
-        "prompt_type": written.kind,
-    }
-    if answer is not None:
-        entry["answer"] = answer
-    known: dict[str, Any] = {"failed": True} if rating is None and scaled else {}
-    known |= grade_details.write_one(columns.details.get(row))
-    if known:
-        entry[OURS] = known
-    return entry
 
 
 KIND = FileKind(

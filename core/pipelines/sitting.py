@@ -17,7 +17,7 @@ from core.pipelines.sittings import SITTINGS
 from core.pipelines.students import Ready, get_ready
 from core.pipelines.tasks import tasks, text_keys
 from core.project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
-from core.text import how_many
+from core.text import first_few, how_many
 from core.types import Grade
 
 BLOCK = 256
@@ -87,7 +87,9 @@ def sit(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
-    lost: set[str] = set()
+    # Who gave an endpoint up, by its address, and who was not begun for it.
+    lost: dict[str, str] = {}
+    left_out: dict[str, list[str]] = {}
     for one in ready:
         done = ended.values()
         left = replace(
@@ -100,16 +102,19 @@ def sit(
         )
         if left.limit == 0:
             break
-        address = getattr(one.back_end, "address", "")
+        address, name = getattr(one.back_end, "address", ""), one.student.name
         if address in lost:
+            left_out.setdefault(lost[address], []).append(name)
             continue
-        name = one.student.name
         control = _control(project, one, left, reins)
         ended[name] = _sit_one(project, one, left, author, partial(report, name), reins, control)
         if control.in_vain:
-            lost.add(address)
+            lost[address] = name
         if ended[name].state in ("cancelled", "stopped"):
             break
+    for name, others in left_out.items():
+        said = f"Behind the same endpoint, and not begun: {first_few(others)}."
+        ended[name] = replace(ended[name], message=f"{ended[name].message} {said}")
     return ended
 
 

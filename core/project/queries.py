@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.project.project import Cursor, Project
 from core.project.replacing import Keeper
 from core.project.staging import stage
-from core.text import clean_or_none, clean_text, fault_of_id, quoted
+from core.text import all_plain, clean_or_none, clean_text, fault_of_id, quoted
 from core.types import Query, Subtopic
 
 
@@ -98,7 +98,10 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         InputError: a new id or name has control characters, or white space where a TREC file has room for none.
     """
     table, column, one_column = _NAMES[what]
-    faults = {name: fault for name in set(names) if (fault := fault_of_id(name, one_column))}
+    names = set(names)
+    if not names or all_plain(names):
+        return
+    faults = {name: fault for name in names if (fault := fault_of_id(name, one_column))}
     if not faults:
         return
     known = cursor.execute(

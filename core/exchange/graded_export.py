@@ -1,0 +1,231 @@
+"""Writing the graded file of a project, a query at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.bank import questions
+from core.catalogue import graders
+from core.grading import NO_USABLE_RATING
+from core.project import Project
+from core.types import (
+    SEPARATOR,
+    GradeColumns,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Query,
+    Question,
+    Ranked,
+    Subtopic,
+)
+
+_DETAILS = tuple(field.name for field in fields(GradeDetail))
+_GRADES = (
+    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence, raw,"
+    " NULL AS reason, note FROM grades"
+)
+_FAILURES = (
+    # What was written in vain stands in place of the answer; a reason that says nothing is left out.
+    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false, NULL, NULL,"
+    f" nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
+    " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3"
+)
+
+
+def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery]:
+    """A line for every query with passages. What topics have stands in the line of the query that they are part of.
+
+    Args:
+        source: the judgments that go with it; none for None.
+    """
+    specs = {grader.key: grader.spec for grader in graders(project)}
+    topics = _topics(project)
+    placed = {key for members in topics.values() for key in members}
+    asked = _asked(project)
+    said = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
+    banked: dict[str, list[Question]] = {}
+    for question in questions(project):
+        banked.setdefault(question.query_id, []).append(question)
+    for key, query in _queries(project):
+        own = banked.get(query.query_id, [])
+        if key in placed and not own:
+            continue
+        # A topic with questions of its own has a line for them; its rankings and judgments stand in its query's.
+        members = {key: query.query_id} | topics.get(key, {})
+        passages = _passages(project, members)
+        if not passages:
+            continue
+        stated = {} if key in placed else members
+        yield GradedQuery(
+            query=query,
+            passages=[Passage(passage_id, text) for passage_id, text, _ in passages],
+            judgments=_judgments(project, stated, source),
+            rankings=_rankings(project, stated),
+            questions=own,
+            grades=_grades(project, query.query_id, asked.get(key, []), passages, specs, said),
+        )
+
+
+def _topics(project: Project) -> dict[int, dict[int, str]]:
+    """The topics of queries, key by id, by the key of the query that they are part of; each once."""
+    found: dict[int, dict[int, str]] = {}
+    for query, topic, topic_id in project.rows(
+        "SELECT min(t.query_key), topic_key, query_id FROM topics() t JOIN queries q ON q.query_key = topic_key"
+        " GROUP BY topic_key, query_id ORDER BY topic_key"
+    ):
+        found.setdefault(query, {})[topic] = topic_id
+    return found
+
+
+def _queries(project: Project) -> list[tuple[int, Query]]:
+    subtopics: dict[int, list[Subtopic]] = {}
+    for key, subtopic, text in project.rows(
+        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
+    ):
+        subtopics.setdefault(key, []).append(Subtopic(subtopic, text))
+    return [
+        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ())))
+        for key, query_id, text, narrative, answer, further in project.rows(
+            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
+        )
+    ]
+
+
+def _passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
+    """The passages that the pools of queries hold: ids, texts, and the keys of these."""
+    return project.rows(
+        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
+        " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
+        " WHERE list_contains($queries, query_key)"
+        " GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
+        {"queries": list(members)},
+    )
+
+
+def _judgments(project: Project, members: Mapping[int, str], source: str | None) -> list[Judgment]:
+    return [
+        Judgment(members[query], passage_id, value)
+        for query, passage_id, value in project.rows(
+            "SELECT query_key, passage_id, value FROM judgments JOIN sources USING (source_key)"
+            " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
+            " WHERE list_contains($queries, query_key) AND name = $source"
+            " ORDER BY list_position($queries, query_key), position",
+            {"queries": list(members), "source": source},
+        )
+    ]
+
+
+def _rankings(project: Project, members: Mapping[int, str]) -> dict[str, list[Ranked]]:
+    """What runs rank of the pools of queries, by run; the ranks are those of the whole ranking."""
+    found: dict[str, list[Ranked]] = {}
+    for run, query, passage_id, rank, score in project.rows(
+        "SELECT name, query_key, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN passages USING (passage_key) SEMI JOIN pool USING (query_key, passage_key)"
+        " WHERE list_contains($queries, query_key) ORDER BY run_key, list_position($queries, query_key), rank",
+        {"queries": list(members)},
+    ):
+        found.setdefault(run, []).append(Ranked(members[query], passage_id, rank, score))
+    return found
+
+
+Asked = list[tuple[str, int]]
+"""Ids of questions, or of the query itself, with the keys of the texts under which graders were asked them."""
+
+
+def _asked(project: Project) -> dict[int, Asked]:
+    """What graders were asked of every query, by its key; in the order of the texts.
+
+    Made at once for all: to plan this for a query takes longer than to fetch its grades.
+    """
+    separator = f"chr({ord(SEPARATOR)})"
+    found: dict[int, Asked] = {}
+    for query, question_id, text_key in project.rows(
+        "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices FROM question_revisions"
+        "  JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
+        "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
+        "  UNION ALL SELECT query_key, query_id, NULL, t.text, t.answer, '[]' FROM titles() t"
+        "  JOIN queries USING (query_key)),"
+        " read AS (SELECT DISTINCT query_key, question_id, w.text_key AS own, t.text_key FROM (SELECT *, unnest(["
+        f"   CASE WHEN text_key IS NULL THEN text END, concat_ws({separator}, text, answer_key),"
+        f"   concat_ws({separator}, text, answer_key, choices)]) AS asked FROM wordings"
+        "   WHERE text_key IS NULL OR answer_key <> '') w JOIN question_texts t ON t.text = w.asked)"
+        " SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
+        " UNION ALL SELECT query_key, question_id, text_key FROM read ORDER BY query_key, text_key, question_id"
+    ):
+        found.setdefault(query, []).append((question_id, text_key))
+    return found
+
+
+def _grades(
+    project: Project,
+    query_id: str,
+    asked: Asked,
+    passages: Sequence[tuple[str, str, int | None]],
+    specs: Mapping[int, GraderSpec],
+    said: str,
+) -> list[GradeColumns]:
+    """What graders said of a query's passages, grader by grader, in the order of passages and of what was asked.
+
+    Args:
+        said: SQL for all that was ever said.
+    """
+    texts = {passage_id: key for passage_id, _, key in passages if key is not None}
+    if not asked or not texts:
+        return []
+    found = project.table(
+        "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason, note"
+        " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key, generate_subscripts($asked, 1) AS asked)"
+        f" JOIN ({said}) USING (question_text_key) JOIN"
+        " (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts, 1) AS passage)"
+        " USING (passage_text_key) ORDER BY passage, grader_key, asked",
+        {"asked": [key for _, key in asked], "texts": list(texts.values())},
+    )
+    ids = np.array([question_id for question_id, _ in asked], object)
+    numbers, keys = found["asked"].to_numpy() - 1, found["grader_key"].to_numpy()
+    # A direct judge was asked the query itself, every other grader one of its questions.
+    direct = [key for key, spec in specs.items() if spec.method == "direct"]
+    meant = (ids == query_id)[numbers] == np.isin(keys, direct)
+    named = np.array(list(texts), object)
+    columns = []
+    for key in np.unique(keys[meant]).tolist():
+        rows = np.flatnonzero(meant & (keys == key))
+        own = found if len(rows) == len(found) else found.take(pa.array(rows))
+        columns.append(_columns(specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own))
+    return columns
+
+
+def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: pa.Table) -> GradeColumns:
+    """What one grader said, a row a grade, with the ids of what it was asked and of the passages."""
+    told = {name: _is_told(found[name]) for name in _DETAILS}
+    told = {name: where for name, where in told.items() if pc.any(where).as_py()}
+    details = {}
+    if told:
+        rows = pc.indices_nonzero(reduce(pc.or_, told.values()))
+        values = zip(*(found[name].take(rows).to_pylist() for name in told), strict=True)
+        details = {
+            row: GradeDetail(**dict(zip(told, one, strict=True)))
+            for row, one in zip(rows.to_pylist(), values, strict=True)
+        }
+    rating = found["rating"]
+    return GradeColumns(
+        spec,
+        asked.tolist(),
+        passages.tolist(),
+        rating.to_pylist() if rating.null_count else rating.to_numpy().tolist(),
+        found["answer"].to_numpy().tolist(),
+        details,
+    )
+
+
+def _is_told(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where a column of what is known of grades says something."""
+    return column if pa.types.is_boolean(column.type) else column.is_valid()

@@ -1,0 +1,59 @@
+"""What reading and writing an Autograder/RUBRIC file share: its keys, what its entries ask, and whom they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.formats.source import Refused
+from core.types import KINDS, MAX_RATING, GraderSpec, Kind
+
+OURS = "exam_workbench"
+"""The key of what the interchange form has no place for."""
+DIRECT = "direct_grading"
+DIRECT_SCALE = 3
+
+
+def described(
+    model: str, options: object, info: dict[str, Any] | None, prompt_type: object, is_rated: bool, direct: bool
+) -> GraderSpec:
+    """The grader that an entry of a foreign file describes; `is_rated` where it gives ratings.
+
+    Raises:
+        Refused: its model or prompt is not a text.
+    """
+    prompt = (info or {}).get("prompt_class") or ""
+    if not isinstance(model, str) or not isinstance(prompt, str):
+        raise Refused("llm or prompt_class is not a text")
+    parameters: dict[str, Any] = {"llm_options": options, "prompt_info": info}
+    if prompt_type not in ((DIRECT,) if direct else ("question", "nugget")):
+        parameters["prompt_type"] = prompt_type
+    kinds: tuple[Kind, ...] = ("nugget",) if prompt_type == "nugget" else ("question",)
+    method, top = ("self-rating", MAX_RATING) if is_rated else ("answer", 1)
+    if direct:
+        method, kinds, top = "direct", KINDS, DIRECT_SCALE if is_rated else 1
+    name = " · ".join(part for part in (model.rsplit("/", 1)[-1], prompt) if part)
+    return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
+
+
+def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
+    """Ids and ratings of `self_ratings`, as an entry has them."""
+    key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
+    try:
+        ids = [row[key] for row in given]
+    except KeyError:
+        ids = [row.get("question_id") or row["nugget_id"] for row in given]
+    return ids, [row["self_rating"] for row in given]
+
+
+def answered(right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]) -> tuple[list[str], list[int | None]]:
+    """Ids and verdicts (1 or 0) of what an entry says was answered right and wrong; None for what has an answer only.
+
+    Args:
+        right, wrong: ids of questions.
+        answers: texts by id of the question, in the order of the file.
+    """
+    known = {**dict.fromkeys(wrong, 0), **dict.fromkeys(right, 1)}
+    # The answers stand in the order of the questions; an id in neither list was asked in vain.
+    ids = list(answers) if known.keys() <= answers.keys() else list({**known, **answers})
+    return ids, [known.get(question_id) for question_id in ids]

@@ -1,0 +1,111 @@
+"""Ratings of passages that are asked the same questions, read from the bytes of a line without parsing each anew.
+
+A line of a graded file says for each of its passages what every question was rated, and names all the questions again.
+Where one such list was parsed, another one that has the same bytes but for its ratings needs no parser: its ids are
+known, and its ratings are the digits at the same places. That is a third of the work of reading a file.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import orjson
+
+Read = tuple[list[str], list[int | None]]
+"""Ids of questions and what they were rated."""
+
+KEY = b'"self_ratings"'
+_BEGINNINGS = (KEY + b":[", KEY + b": [")
+"""How a list begins in files of this program and of Python's own JSON; in a text the quotes would be escaped."""
+_RATING = re.compile(rb'"self_rating": ?([0-9])\}')
+_IDS = ({"question_id", "self_rating"}, {"nugget_id", "self_rating"})
+_ZERO = ord("0")
+MOST = 64
+"""Different lists of a line that are looked at; where each passage is asked something else there is nothing to gain."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A list that was parsed.
+
+    Args:
+        ids: of its questions.
+        signs: of the list without brackets, each rating 0.
+        places: of the ratings among these.
+    """
+
+    ids: list[str]
+    signs: np.ndarray
+    places: np.ndarray
+
+
+class RepeatedRatings:
+    """Takes lists of ratings out of lines."""
+
+    def __init__(self) -> None:
+        # Nobody who writes a file knows it, so that nothing in a file can pass for a list that was taken out.
+        self._token = secrets.token_hex(16).encode()
+
+    def taken_out(self, line: bytes) -> tuple[bytes, dict[str, Read]]:
+        """A line with names in place of its lists of ratings, and what was rated by these names.
+
+        Where the line is no valid JSON it is none afterwards; where it is, it says the same. A list that is not in the
+        usual form stays where it is.
+        """
+        beginning = next((one for one in _BEGINNINGS if one in line), None)
+        if beginning is None:
+            return line, {}
+        first, *pieces = line.split(beginning)
+        ends = [piece.find(b"]") for piece in pieces]
+        found = _read([piece[:end] for piece, end in zip(pieces, ends, strict=True)])
+        parts = [first]
+        for number, (piece, end) in enumerate(zip(pieces, ends, strict=True)):
+            parts += (KEY, self._name(number), piece[end + 1 :]) if number in found else (beginning, piece)
+        return b"".join(parts), {self._name(number)[2:-1].decode(): read for number, read in found.items()}
+
+    def _name(self, number: int) -> bytes:
+        return b':"%s %d"' % (self._token, number)
+
+
+def _read(lists: Sequence[bytes]) -> dict[int, Read]:
+    """What lists say that are like one of the first of them, by their places."""
+    alike: dict[tuple[int, bytes], list[int]] = {}
+    for number, given in enumerate(lists):
+        alike.setdefault((len(given), given[: given.find(b",")]), []).append(number)
+    found: dict[int, Read] = {}
+    for (length, _), numbers in islice(alike.items(), MOST):
+        known = _learnt(lists[numbers[0]])
+        if known is None:
+            continue
+        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length).copy()
+        ratings = signs[:, known.places] - _ZERO
+        signs[:, known.places] = _ZERO
+        # What is below "0" is great, too, as these numbers have no sign.
+        same = (signs == known.signs).all(axis=1) & (ratings <= 9).all(axis=1)
+        for number, row, own in zip(numbers, ratings.tolist(), same.tolist(), strict=True):
+            if own:
+                found[number] = known.ids, row
+    return found
+
+
+def _learnt(given: bytes) -> _Known | None:
+    """A list that is in the usual form: each question's id, which is not empty, and its rating of one digit."""
+    try:
+        rows: list[Any] = orjson.loads(b"[" + given + b"]")
+    except orjson.JSONDecodeError:
+        return None
+    places = np.array([found.start(1) for found in _RATING.finditer(given)], int)
+    if not rows or len(places) != len(rows) or not all(isinstance(row, dict) and row.keys() in _IDS for row in rows):
+        return None
+    ids = [row.get("question_id", row.get("nugget_id")) for row in rows]
+    if not all(isinstance(one, str) and one for one in ids):
+        return None
+    signs = np.frombuffer(given, np.uint8).copy()
+    signs[places] = _ZERO
+    return _Known(ids, signs, places)

@@ -1,0 +1,98 @@
+"""Lists of ratings that are read without a parser say what the parser would have said, and refuse what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import Report
+from core.formats import repeated_ratings
+from core.formats.graded import read_graded
+from core.formats.repeated_ratings import RepeatedRatings
+from core.formats.source import Source
+from tests.made.projects import examples
+
+few = settings(max_examples=examples(40))
+ONE = b'"self_ratings":[{"question_id":"q/0","self_rating":1}]'
+INFO = {"prompt_class": "P", "is_self_rated": True}
+
+
+def entry(ratings: list[Any], info: dict[str, Any] = INFO, key: str = "question_id") -> dict[str, Any]:
+    rated = [{key: f"q/{number}", "self_rating": rating} for number, rating in enumerate(ratings)]
+    return {"llm": "m", "llm_options": {}, "prompt_info": info, "prompt_type": "question", "self_ratings": rated}
+
+
+def line(*entries: dict[str, Any], text: str = "text", compact: bool = True) -> bytes:
+    passages = [{"paragraph_id": f"p{n}", "text": text, "exam_grades": [one]} for n, one in enumerate(entries)]
+    return json.dumps(["q", passages], separators=(",", ":") if compact else None).encode()
+
+
+def read(data: bytes) -> tuple[list[Any], list[str]]:
+    report = Report()
+    found = list(read_graded(Source("g.jsonl", data=data), report))
+    return found, [str(problem) for problem in [*report.problems, *report.notes]]
+
+
+def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[str]]:
+    with monkeypatch.context() as only:
+        only.setattr(repeated_ratings, "_BEGINNINGS", ())
+        return read(data)
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_lists_that_come_again_are_taken_out(compact: bool) -> None:
+    data = line(entry([0, 5, 3]), entry([1, 1, 0]), entry([2, 4]), compact=compact)
+    shorter, taken = RepeatedRatings().taken_out(data)
+    assert list(taken.values()) == [
+        (["q/0", "q/1", "q/2"], [0, 5, 3]),
+        (["q/0", "q/1", "q/2"], [1, 1, 0]),
+        (["q/0", "q/1"], [2, 4]),
+    ]
+    assert [one["exam_grades"][0]["self_ratings"] for one in json.loads(shorter)[1]] == list(taken)
+
+
+UNUSUAL = {
+    "a rating above the scale": line(entry([0, 5]), entry([0, 7])),
+    "a rating of two digits": line(entry([0, 5]), entry([0, 12])),
+    "no whole number": line(entry([0, 5]), entry([0, 1.5])),
+    "no rating": line(entry([0, 5]), entry([0, None])),
+    "a text for a rating": line(entry([0, 5]), entry([0, "3"])),
+    "no ratings": line(entry([]), entry([0])),
+    "a bracket in an id": line(entry([0, 5])).replace(b"q/1", b"q]1"),
+    "a nugget among questions": line(entry([0, 5]), entry([0, 5], key="nugget_id")),
+    "an id that is a number": line(entry([0, 5])).replace(b'"q/1"', b"7"),
+    "an id with a NUL": line(entry([0, 5]), entry([1, 1])).replace(b"q/1", b"q\\u0000"),
+    "an empty id": line(entry([0, 5])).replace(b"q/1", b""),
+    "another sign where a digit was": line(entry([0, 5]), entry([0, 4])).replace(b":4}", b":x}"),
+    "a digit more in an id": line(entry([0, 5]), entry([0, 4])).replace(b"q/1", b"q/2", 1),
+    "a number for a list": line(entry([0, 5]) | {"self_ratings": 0}),
+    "a list among what is kept as it is": line(entry([0, 5], INFO | entry([1, 2])), entry([0, 4])),
+    "the same key twice": line(entry([0, 5])).replace(b'"llm":', ONE + b',"llm":'),
+    "a text that looks like one": line(entry([0, 5]), text="," + ONE.decode()),
+    "a key that ends like one": line(entry([0, 5]) | {'x"self_ratings': [{"question_id": "q/0", "self_rating": 1}]}),
+    "cut off": line(entry([0, 5]), entry([0, 4]))[:-30],
+    "no UTF-8": line(entry([0, 5]), entry([0, 4])).replace(b"text", b"te\xfft", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
+def test_what_is_unusual_is_read_or_refused_as_by_the_parser(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read(data) == parsed(data, monkeypatch)
+
+
+@few
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3), min_size=1, max_size=3),
+    st.integers(0, 10_000),
+    st.sampled_from([b"", b'"', b"]", b"\\", b"7", b"self_ratings", b'"self_ratings":[']),
+)
+def test_damage_anywhere_is_seen(ratings: list[list[int]], place: int, sign: bytes) -> None:
+    data = line(*map(entry, ratings))
+    place %= len(data)
+    damaged = data[:place] + sign + data[place + 1 :]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert read(damaged) == parsed(damaged, monkeypatch)
