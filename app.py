@@ -15,6 +15,7 @@ from pages.parts.shared import (
     address,
     failures,
     job_progress,
+    lasting_files,
     login,
     policy_widgets,
     presence,
@@ -61,10 +62,11 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
+    lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
-        routes=routes(ui.hosts),
+        routes=routes(ui.hosts, login.can_log_in),
         middleware=[Middleware(safe_headers.SafeHeaders), Middleware(refused_logins.RefusedLogins)],
     )

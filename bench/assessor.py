@@ -1,8 +1,4 @@
-"""An assessor without a window: one browser tab over the app's own protocol, and what a person does in it.
-
-Nothing here reaches into the server: screens are asked for as a browser asks for them, parts that draw themselves again
-are asked for in their time, components report what their JavaScript would report, files go up and down over HTTP.
-"""
+"""An assessor without a window: what a person does in one browser tab, and what they know to be done."""
 
 from __future__ import annotations
 
@@ -14,127 +10,24 @@ from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
-from streamlit.components.v2.bidi_component import main as bidi
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from bench.tab import Refused, Tab
+from bench.team_logins import Seat
 from core.project import SCALE
-from pages.parts.shared.person import COOKIE
-from tests.made.visitor import Visitor, Window
+from tests.made.visitor import Visitor
 
 READ = ("", "leaderboard", "disagreements", "changes", "export", "passages", "activity", "judges")
 """Screens that somebody looks at; the first is Home."""
-BOUNDARY = "0a1b2c3d4e5f"
+LOGGED_IN = {"assessor": ("my_work",), "organizer": ("my_work", "people", "adjudication")}
+"""Those that a role adds."""
+BETWEEN_REDRAWS = 30.0
+"""Seconds between two times that a screen shows by itself what others saved, as redraw.js has it."""
 
 
-class Refused(Exception):
-    """The app said that something was not done: a sentence on the screen, or nothing at all."""
-
-
-class Tab(Window):
-    """A tab that keeps what is on the screen by its place, as a browser does, and knows the other screens.
-
-    Attributes:
-        shown: elements by their place, each with the part of the screen that draws it.
-        screens: the hash of each screen, by its path.
-        parts_due: parts that draw themselves again, with the seconds between two times.
-    """
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.shown: dict[tuple[int, ...], tuple[Any, str]] = {}
-        self.screens: dict[str, str] = {}
-        self.parts_due: dict[str, float] = {}
-
-    def _next(self) -> ForwardMsg:
-        message = super()._next()
-        # What came is counted by nobody here, and a tab may be open for long.
-        self.arrived.clear()
-        kind = message.WhichOneof("type")
-        if kind == "new_session":
-            parts = set(message.metadata.run.fragment_ids)
-            self.shown = {place: one for place, one in self.shown.items() if parts and one[1] not in parts}
-            if not parts:
-                self.parts_due = {}
-        elif kind == "delta" and (drawn := message.delta.new_element.WhichOneof("type")):
-            element = getattr(message.delta.new_element, drawn)
-            self.shown[tuple(message.metadata.delta_path)] = element, message.delta.fragment_id
-        elif kind == "navigation":
-            self.screens = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
-        elif kind == "page_info_changed":
-            self.query = message.page_info_changed.query_string
-        elif kind == "auto_rerun":
-            self.parts_due[message.auto_rerun.fragment_id] = message.auto_rerun.interval
-        elif kind == "stop_auto_rerun":
-            for part in message.stop_auto_rerun.fragment_ids:
-                self.parts_due.pop(part, None)
-        return message
-
-    def go(self, screen: str, **query: str) -> None:
-        """Follow a link of the menu or of a list."""
-        self.page, self.query = self.screens[screen], urlencode(query)
-        self.run()
-
-    def find(self, **wanted: str) -> tuple[Any, str] | None:
-        """The first element with such a label or name of a component, with its part; None where there is none."""
-        for element, part in self.shown.values():
-            if all(str(getattr(element, name, "")).endswith(value) for name, value in wanted.items()):
-                return element, part
-        return None
-
-    def must_find(self, **wanted: str) -> tuple[Any, str]:
-        found = self.find(**wanted)
-        if found is None:
-            raise Refused(f"there is no {wanted} on the screen; it says: {self.says()}")
-        return found
-
-    def data(self, component: str) -> dict[str, Any]:
-        """What a component of ours was given to show."""
-        return dict(json.loads(self.must_find(component_name=component)[0].json))
-
-    def report(self, component: str, event: str, value: object) -> None:
-        """Let a component report something that happened in it."""
-        element, part = self.must_find(component_name=component)
-        told = json.dumps([{"event": event, "value": value}])
-        self.run(WidgetState(id=bidi._make_trigger_id(element.id, "events"), json_trigger_value=told), fragment=part)
-
-    def click(self, **wanted: str) -> None:
-        button, part = self.must_find(**wanted)
-        if button.disabled:
-            raise Refused(f"the button {button.label} cannot be pressed")
-        self.run(WidgetState(id=button.id, trigger_value=True), fragment=part)
-
-    def says(self) -> str:
-        """What is told on the screen as an error."""
-        said = [one for one, _ in self.shown.values() if type(one).__name__ in ("Alert", "Exception")]
-        errors = [one for one in said if type(one).__name__ == "Exception" or one.format == one.ERROR]
-        return " ".join(str(getattr(one, "body", "") or getattr(one, "message", "")) for one in errors)
-
-    def upload(self, visitor: Visitor, name: str, data: bytes, number: str) -> FileUploaderState:
-        """Send a file up, as the box for files does before it tells the app of it."""
-        asked = BackMsg()
-        asked.file_urls_request.request_id = number
-        asked.file_urls_request.file_names.append(name)
-        asked.file_urls_request.session_id = self.session
-        self.socket.send(asked.SerializeToString())
-        while (message := self._next()).WhichOneof("type") != "file_urls_response":
-            pass
-        (urls,) = message.file_urls_response.file_urls
-        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
-        answer = visitor.ask(
-            urls.upload_url,
-            "PUT",
-            head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode(),
-            Content_Type=f"multipart/form-data; boundary={BOUNDARY}",
-            X_Xsrftoken=visitor.cookies["_streamlit_xsrf"],
-        )
-        if answer.status >= 300:
-            raise Refused(f"the file was not taken: {answer.status} {answer.body[:200]!r}")
-        info = UploadedFileInfo(name=name, size=len(data), file_id=urls.file_id)
-        info.file_urls.CopyFrom(urls)
-        return FileUploaderState(uploaded_file_info=[info])
+def _reason(name: str) -> str:
+    """What begins the reasons of somebody's overrides."""
+    return f"{name} rates "
 
 
 @dataclass
@@ -150,6 +43,8 @@ class Known:
         judged, downloads: how often; tried_* the same of those begun.
         imported: lines of each run file by the run's name.
         jobs: grading jobs that came to their end.
+        refused: wordings that they tried where they may not.
+        doubly: ratings and judgments that they gave in a query that they judge doubly.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -163,6 +58,8 @@ class Known:
     tried_downloads: int = 0
     imported: dict[str, int] = field(default_factory=dict)
     jobs: int = 0
+    refused: list[str] = field(default_factory=list)
+    doubly: int = 0
     doubtful: set[str] = field(default_factory=set)
     """Questions, and pairs of query and passage, of which an act has had no answer: either outcome is right."""
 
@@ -171,25 +68,23 @@ class Assessor:
     """Somebody who works on a few queries of their own, and now and then on one that all share.
 
     Args:
-        address: of the app.
-        project: its name there.
-        name: under which they work.
-        queries: their own ones; nobody else changes the questions that are there.
-        shared: one to which all add questions.
+        project: its name at the app.
+        seat: who they are, and what is theirs.
+        visitor: their browser.
         passages: of each query, pooled ones.
         dice: theirs.
     """
 
     def __init__(
-        self, address: str, project: str, name: str, queries: list[str], shared: str,
-        passages: dict[str, list[str]], dice: Random,
-    ) -> None:  # fmt: skip
-        self.project, self.name, self.queries, self.shared = project, name, queries, shared
-        self.passages, self.dice = passages, dice
-        self.visitor = Visitor(address, {COOKIE: name})
+        self, project: str, seat: Seat, visitor: Visitor, passages: dict[str, list[str]], dice: Random
+    ) -> None:
+        self.project, self.seat, self.name = project, seat, seat.name
+        self.queries, self.shared = list(seat.queries), seat.shared
+        self.passages, self.dice, self.visitor = passages, dice, visitor
         self.known = Known()
         self.tab: Tab = self._opened()
         self.count = 0
+        self.redrawn = time.monotonic()
         self.acts = 0
         self.window = ""
         self.places: list[tuple[str, str]] = []
@@ -202,20 +97,24 @@ class Assessor:
     def close(self) -> None:
         self.tab.close()
 
-    def rest(self, seconds: float) -> Iterator[float]:
-        """Look at the screen for a while; parts of it that draw themselves again do so. Gives the seconds of each."""
+    def rest(self, seconds: float) -> Iterator[tuple[str, float]]:
+        """Look at the screen for a while; parts of it draw themselves again, and it shows what others saved.
+
+        Gives what happened, and the seconds that each took.
+        """
         end = time.monotonic() + seconds
-        due = {part: time.monotonic() + every for part, every in self.tab.parts_due.items()}
-        while due and (at := min(due.values())) < end:
-            time.sleep(max(0.0, at - time.monotonic()))
+        while (due := self.tab.next_due) and min(due.values()) < end:
             part = min(due, key=due.__getitem__)
+            time.sleep(max(0.0, due[part] - time.monotonic()))
             began = time.monotonic()
             self.tab.run(fragment=part)
-            yield time.monotonic() - began
-            due = {
-                one: due.get(one, 0.0) if one != part and one in due else time.monotonic() + every
-                for one, every in self.tab.parts_due.items()
-            }
+            self.tab.drawn_again(part)
+            yield "a part draws itself again", time.monotonic() - began
+            if (news := self.tab.news()) and time.monotonic() - self.redrawn >= BETWEEN_REDRAWS:
+                # As redraw.js does for somebody who only looks.
+                self.redrawn = began = time.monotonic()
+                self.tab.report("redraw", "redraw", news)
+                yield "what others saved is shown", time.monotonic() - began
         time.sleep(max(0.0, end - time.monotonic()))
 
     # What a person does. Each is one thing to wait for, and raises `Refused` where the app says that it was not done.
@@ -226,7 +125,7 @@ class Assessor:
         self.tab = self._opened()
 
     def look(self) -> None:
-        self.tab.go(self.dice.choice(READ), project=self.project)
+        self.tab.go(self.dice.choice((*READ, *LOGGED_IN.get(str(self.seat.role), ()))), project=self.project)
         self._nothing_broke()
 
     def open_bank(self, query: str | None = None) -> None:
@@ -236,11 +135,15 @@ class Assessor:
 
     def open_passage(self) -> None:
         if not self.places:
-            self.places = [(query, one) for query in self.queries for one in self.passages[query]]
+            # What is judged doubly comes as often as one's own, so that both of a pair come there.
+            doubled = [self.seat.doubled] * len(self.queries) if self.seat.doubled else []
+            self.places = [(query, one) for query in (*self.queries, *doubled) for one in self.passages[query]]
             self.dice.shuffle(self.places)
         query, passage = self.places.pop()
         self.tab.go("passages", project=self.project, query=query, passage=passage)
         self._nothing_broke()
+        if query == self.seat.doubled and _reason(self.seat.partner) in self.tab.text:
+            raise Refused(f"blind, and shown what {self.seat.partner} gave for {query} {passage}")
 
     def edit(self) -> None:
         """Reword one of the questions on the screen."""
@@ -277,7 +180,7 @@ class Assessor:
     def override(self) -> None:
         """Rate one question of the open passage by hand."""
         shown = self.tab.data("ratings")
-        reason, question = f"{self.name} rates {self._number()}", self.dice.choice(shown["questions"])["id"]
+        reason, question = f"{_reason(self.name)}{self._number()}", self.dice.choice(shown["questions"])["id"]
         act = f"{time.time()}.{self.dice.random()}"
         rating = self.dice.randrange(6)
         told = {"id": act, "what": "override", "at": shown["at"], "ratings": {question: rating}, "reason": reason}
@@ -286,6 +189,20 @@ class Assessor:
         if now["handled"] != act or now["refused"]:
             raise Refused(f"not overridden: {now['refused']} {self.tab.says()}")
         self.known.overrides[reason] = rating
+        self.known.doubly += shown["at"][0] == self.seat.doubled
+
+    def overstep(self) -> None:
+        """Try to reword a question of a query that is not theirs, which has to be refused."""
+        self.tab.go("question_bank", project=self.project, query=self.seat.foreign)
+        self._nothing_broke()
+        bar, rows = self.tab.data("bar_of_the_bank"), self.tab.data("questions_of_a_query")["rows"]
+        row, text = rows[0], self._wording()
+        self.known.refused.append(text)
+        try:
+            self._bank(bar, {"act": "edit", "id": row["id"], "field": "text", "value": text, "base": row["text"]})
+        except Refused:
+            return
+        raise Refused(f"{self.name} could reword a question of {self.seat.foreign}")
 
     def judge(self) -> None:
         """Judge the open passage."""
@@ -299,6 +216,7 @@ class Assessor:
         self.known.doubtful.discard(" ".join(at))
         self.known.judgments[at[0], at[1]] = value
         self.known.judged += 1
+        self.known.doubly += at[0] == self.seat.doubled
 
     def open_export(self) -> None:
         self.tab.go("export", project=self.project)

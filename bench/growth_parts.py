@@ -6,7 +6,6 @@ import gzip
 import json
 import math
 import random
-import re
 import statistics
 import sys
 import time
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.growth_peers import NAMES, Means, pandas_coverage, pandas_labels, pytrec_means, ranx_means
+from bench.growth_whole import MADE, NEAR, TAUS, whole
 from bench.large import make_large
+from bench.peak import peak_megabytes
 from core.bank import questions
 from core.exchange import graded_file, import_files
 from core.formats import Source
@@ -26,10 +27,8 @@ from core.leaderboard import leaderboard, score_runs
 from core.project import Project, create, open_project, rankings
 from core.review import changes
 
-MADE, FILE = "made.duckdb", "graded.jsonl.gz"
-TAUS = [1, 2, 3, 4, 5]
+FILE = "graded.jsonl.gz"
 EDITS = 9
-NEAR = 1e-6
 
 Told = dict[str, float]
 """Seconds of processor by what took them; MB where the name ends so."""
@@ -165,13 +164,6 @@ def parse(file: Path) -> int:
     return grades
 
 
-def peak_megabytes() -> float:
-    """The most memory that this process has used; getrusage would count its parent's too."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    assert found
-    return int(found[1]) / 1024
-
-
 def _timed(told: Told, name: str, work: Callable[[], Any]) -> Any:
     begin = time.process_time()
     found = work()
@@ -189,7 +181,7 @@ def _assert_near(theirs: Mapping[Any, Mapping[str, float]], ours: Mapping[Any, M
             assert math.isclose(theirs[name][run], value, abs_tol=NEAR), (name, run, theirs[name][run], value)
 
 
-PARTS = (making, scoring, exchanging, importing)
+PARTS = (making, scoring, whole, exchanging, importing)
 
 if __name__ == "__main__":
     wanted, where, *numbers = sys.argv[1:]

@@ -78,26 +78,27 @@ def ranx_means(folder: Path, labels: pd.DataFrame, ranked: pd.DataFrame, tau: in
     return told["seconds"], told["means"]
 
 
-def _ranx(folder: Path, tau: int) -> None:
+def ranx_scores(labels: pd.DataFrame, ranked: pd.DataFrame, tau: int) -> Means:
+    """Six measures by ranx."""
     from ranx import Qrels, Run, evaluate
 
-    labels, ranked = pd.read_parquet(folder / "labels.parquet"), pd.read_parquet(folder / "ranked.parquet")
     metrics = {name: theirs.format(tau=tau) for name, (_, theirs) in NAMES.items()}
+    qrels = Qrels.from_df(labels, q_id_col="query", doc_id_col="passage", score_col="label")
+    found: Means = {name: {} for name in NAMES}
+    for name, own in ranked.groupby("run"):
+        run = Run.from_df(own, q_id_col="query", doc_id_col="passage", score_col="score")
+        numbers = evaluate(qrels, run, list(metrics.values()))
+        for measure, theirs in metrics.items():
+            found[measure][str(name)] = float(numbers[theirs])
+    return found
 
-    def work(labels: pd.DataFrame, ranked: pd.DataFrame) -> Means:
-        qrels = Qrels.from_df(labels, q_id_col="query", doc_id_col="passage", score_col="label")
-        found: Means = {name: {} for name in NAMES}
-        for name, own in ranked.groupby("run"):
-            run = Run.from_df(own, q_id_col="query", doc_id_col="passage", score_col="score")
-            numbers = evaluate(qrels, run, list(metrics.values()))
-            for measure, theirs in metrics.items():
-                found[measure][str(name)] = float(numbers[theirs])
-        return found
 
+def _ranx(folder: Path, tau: int) -> None:
+    labels, ranked = pd.read_parquet(folder / "labels.parquet"), pd.read_parquet(folder / "ranked.parquet")
     # What is compiled at the first call, for ids as long as these, is no part of the work.
-    work(labels, ranked)
+    ranx_scores(labels, ranked, tau)
     begin = time.process_time()
-    found = work(labels, ranked)
+    found = ranx_scores(labels, ranked, tau)
     print(json.dumps({"seconds": time.process_time() - begin, "means": found}))
 
 

@@ -25,11 +25,11 @@ from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.growth import growth
-from bench.growth_parts import peak_megabytes
 from bench.intervals import intervals
 from bench.kill import killed
 from bench.large import make_large
 from bench.openqa import openqa
+from bench.peak import peak_megabytes
 from bench.peers import peers
 from bench.planted import planted
 from bench.published import published

@@ -1,11 +1,17 @@
 """A team at work: assessors as sessions of the app's protocol, with commands beside them, and what became of it.
 
-Usage: python bench/team.py PROJECT.duckdb [--sessions 5 10 20 50] [--minutes 10] [--think 5 15] [--out team.md]
+Usage: python bench/team.py PROJECT.duckdb [--sessions 5 10 20 50] [--minutes 10] [--think 5 15] [--logins]
+       [--out team.md]
 
 For each number of sessions a copy of the project is served by `exam serve`. Every session opens screens, edits
 questions and saves them, overrides, judges, and downloads the qrels, with the pauses that people make; one starts a
 grading job, one imports a run, and commands that read go through the server all the while. Then the server is stopped,
 and the project looked at: whatever was acknowledged is there, once, and `exam check` finds nothing.
+
+With --logins the server is a shared one: an OpenID provider runs beside it, the first person is an organizer and all
+others are assessors of the queries that are assigned to them, two and two of them judge a query doubly and blindly, and
+now and then somebody tries what is not theirs. Then also looked at is that every act stands under the name of the login
+and in the queries that are theirs, and that no one of a pair was ever shown what the other gave.
 """
 
 from __future__ import annotations
@@ -14,23 +20,23 @@ import argparse
 import os
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.assessor import Assessor, Refused
+from bench.assessor import Assessor
+from bench.tab import Refused
 from bench.team_checks import broken
+from bench.team_logins import come_in, give_roles, seats_of, shared_server
+from bench.team_measured import Measured, table
 from core.exchange import make_demo
 from core.project import open_project
 from tests.made.browser import ROOT, environment, free_port, running
@@ -57,47 +63,9 @@ NEVER = 120.0
 """Seconds after which the answer to an act is taken not to come."""
 
 
-@dataclass
-class Measured:
-    """What was measured with so many sessions.
-
-    Args:
-        took: seconds of each time that an act was done, by act.
-        wrong: acts that failed, as sentences, by act.
-        broken: what is lost, there twice, or found by the check.
-        begin, full, peak, end: memory of the server in bytes: before anybody came, once all had opened the app, at
-            most, and before it was stopped.
-        server, clients: seconds of the processor that the server took, and the sessions and commands together.
-        seconds: by the clock.
-    """
-
-    sessions: int
-    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    wrong: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    broken: list[str] = field(default_factory=list)
-    begin: int = 0
-    full: int = 0
-    peak: int = 0
-    end: int = 0
-    server: float = 0.0
-    clients: float = 0.0
-    seconds: float = 0.0
-
-    @contextmanager
-    def timed(self, act: str) -> Iterator[None]:
-        """Time an act; one that fails is counted by itself and stops nobody."""
-        began = time.monotonic()
-        try:
-            yield
-        except Refused as error:
-            self.wrong[act].append(str(error)[:500])
-        except Exception as error:
-            self.wrong[act].append(f"{type(error).__name__}: {error}"[:500])
-        else:
-            self.took[act].append(time.monotonic() - began)
-
-
-def team(path: Path, sessions: int, seconds: float, think: tuple[float, float], seed: int) -> Measured:
+def team(
+    path: Path, sessions: int, seconds: float, think: tuple[float, float], seed: int, logins: bool = False
+) -> Measured:
     """Let so many assessors work on a copy of a project, and look what became of it.
 
     Args:
@@ -105,18 +73,29 @@ def team(path: Path, sessions: int, seconds: float, think: tuple[float, float], 
         seconds: for which they work.
         think: least and most seconds between two acts of one person.
         seed: of all dice.
+        logins: whether everybody logs in as somebody else, with a role and queries of their own.
     """
     measured = Measured(sessions)
-    with tempfile.TemporaryDirectory(prefix="team-") as name:
+    with tempfile.TemporaryDirectory(prefix="team-") as name, ExitStack() as beside_it:
         folder = Path(name)
         project = folder / "team.duckdb"
         shutil.copyfile(path, project)
         queries, passages = _known_of(project)
+        seats = seats_of(sessions, queries, logins)
+        provider = beside_it.enter_context(shared_server(folder)) if logins else None
+        if logins:
+            give_roles(project, seats)
         port = free_port()
         with running([*EXAM[1:], "serve", "--project", str(project), "--port", str(port)], port, folder,
                      folder / "server.log") as server:  # fmt: skip
             measured.begin = measured.peak = _memory(server.process.pid)
-            people = _seated(measured, server.address, queries, passages, seed)
+            people = []
+            for seat in seats:
+                with measured.timed("log in and open the app" if logins else "open the app"):
+                    visitor = come_in(server.address, seat, provider)
+                    people.append(Assessor("team", seat, visitor, passages, Random(f"{seed} {seat.name}")))
+            if len(people) < sessions:
+                raise RuntimeError(f"Not everybody could open the app: {measured.wrong}")
             measured.full = _memory(server.process.pid)
             measured.peak = max(measured.peak, measured.full)
             done = threading.Event()
@@ -143,7 +122,8 @@ def team(path: Path, sessions: int, seconds: float, think: tuple[float, float], 
             for one in people:
                 one.close()
             through = {command: _output(project, command) for command in COMMANDS[:-1]}
-        measured.broken += broken(project, people)
+        measured.broken += broken(project, people, logins)
+        measured.doubly = sum(one.known.doubly for one in people)
         measured.broken += [
             f"exam {' '.join(command)} printed something else through the server"
             for command, printed in through.items()
@@ -164,34 +144,20 @@ def _known_of(path: Path) -> tuple[list[str], dict[str, list[str]]]:
     return [query for query, _ in rows], {query: passages[:PASSAGES] for query, passages in rows}
 
 
-def _seated(
-    measured: Measured, address: str, queries: Sequence[str], passages: dict[str, list[str]], seed: int
-) -> list[Assessor]:
-    """Everybody opens the app; each has queries of their own, and the first one is everybody's."""
-    people = []
-    for at in range(measured.sessions):
-        own = list(queries[1 + at % (len(queries) - 1) :: measured.sessions]) or [queries[-1]]
-        with measured.timed("open the app"):
-            people.append(Assessor(address, "team", f"ann {at}", own, queries[0], passages, Random(f"{seed} {at}")))
-    if len(people) < measured.sessions:
-        raise RuntimeError(f"Not everybody could open the app: {measured.wrong}")
-    return people
-
-
 def _work(measured: Measured, one: Assessor, number: int, end: float, think: tuple[float, float]) -> None:
-    """One person's work until the time is up. The first one starts a job, the second one imports a run."""
+    """One person's work until the time is up. The first one starts a job, the second one or an organizer imports."""
     dice = one.dice
 
     def do(act: str, what: Callable[[], None]) -> None:
-        for seconds in one.rest(dice.uniform(*think)):
-            measured.took["a part draws itself again"].append(seconds)
+        for happened, seconds in one.rest(dice.uniform(*think)):
+            measured.took[happened].append(seconds)
         if time.monotonic() < end:
             with measured.timed(act):
                 what()
 
     if number == 0:
         _a_job(one, do)
-    if number == 1 % measured.sessions:
+    if one.seat.role == "organizer" or (one.seat.role is None and number == 1 % measured.sessions):
         do("import a run", lambda: one.import_run(IMPORTED_LINES))
     while time.monotonic() < end:
         choice = dice.random()
@@ -204,8 +170,10 @@ def _work(measured: Measured, one: Assessor, number: int, end: float, think: tup
         elif choice < 0.85:
             do("open Export", one.open_export)
             do("download qrels", one.download)
-        elif choice < 0.97:
+        elif choice < 0.94 or (choice < 0.97 and one.seat.role != "assessor"):
             do("open another screen", one.look)
+        elif choice < 0.97:
+            do("be refused what is not theirs", one.overstep)
         else:
             do("open the app", one.come_again)
 
@@ -287,54 +255,6 @@ def _processor(process: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-# The report.
-
-
-def table(runs: Sequence[Measured]) -> str:
-    """The figures in Markdown: p50 and p95 of each act in milliseconds, with how often; then what held."""
-    acts = sorted({act for one in runs for act in (*one.took, *one.wrong)})
-    head = "| act: p50 / p95 ms (times) | " + " | ".join(f"{one.sessions} sessions" for one in runs) + " |"
-    lines = [head, "| --- |" + " ---: |" * len(runs)]
-    lines += [f"| {act} | " + " | ".join(_cell(one, act) for one in runs) + " |" for act in acts]
-    lines += ["", "| | " + " | ".join(f"{one.sessions} sessions" for one in runs) + " |", lines[1]]
-    facts: dict[str, Callable[[Measured], str]] = {
-        "seconds by the clock": lambda one: f"{one.seconds:,.0f}",
-        "acts": lambda one: f"{sum(map(len, one.took.values())):,}",
-        "acts that failed": lambda one: f"{sum(map(len, one.wrong.values())):,}",
-        "lost, twice there, or found by exam check": lambda one: f"{len(one.broken):,}",
-        "server's memory before anybody came, MB": lambda one: f"{one.begin / 1e6:,.0f}",
-        "with all sessions open, MB": lambda one: f"{one.full / 1e6:,.0f}",
-        "at most, MB": lambda one: f"{one.peak / 1e6:,.0f}",
-        "at the end, MB": lambda one: f"{one.end / 1e6:,.0f}",
-        "for each session when opened, MB": lambda one: f"{(one.full - one.begin) / 1e6 / one.sessions:,.1f}",
-        "for each session at most, MB": lambda one: f"{(one.peak - one.begin) / 1e6 / one.sessions:,.1f}",
-        "for each session more than the fewest, at most, MB": lambda one: _more(one, runs[0]),
-        "server's share of one processor": lambda one: f"{one.server / one.seconds:.0%}",
-        "share of the sessions and commands": lambda one: f"{one.clients / one.seconds:.0%}",
-    }
-    lines += [f"| {name} | " + " | ".join(map(fact, runs)) + " |" for name, fact in facts.items()]
-    said = [f"- {one.sessions} sessions: {sentence}" for one in runs for sentence in one.broken]
-    said += [
-        f"- {one.sessions} sessions, {act}, {len(told)}×: {told[0]}" for one in runs for act, told in one.wrong.items()
-    ]
-    return "\n".join([*lines, "", *said]).rstrip() + "\n"
-
-
-def _more(one: Measured, fewest: Measured) -> str:
-    """What a further session takes, so that what all share does not count."""
-    further = one.sessions - fewest.sessions
-    return f"{(one.peak - fewest.peak) / 1e6 / further:,.1f}" if further else "–"
-
-
-def _cell(one: Measured, act: str) -> str:
-    took, failed = sorted(one.took.get(act, ())), len(one.wrong.get(act, ()))
-    if not took:
-        return f"{failed} failed" if failed else "–"
-    p95 = took[min(len(took) - 1, int(0.95 * len(took)))]
-    words = f"{statistics.median(took) * 1000:,.0f} / {p95 * 1000:,.0f} ({len(took)})"
-    return words + (f", {failed} failed" if failed else "")
-
-
 def short(say: Callable[..., None]) -> None:
     """Three sessions on the demo for half a minute, among the other measurements."""
     with tempfile.TemporaryDirectory() as name:
@@ -352,13 +272,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--think", type=float, nargs=2, default=[5.0, 15.0], metavar=("LEAST", "MOST"))
     parser.add_argument("--seed", type=int, default=17)
+    parser.add_argument("--logins", action="store_true", help="everybody logs in, with a role and queries")
     parser.add_argument("--out", type=Path, default=Path("team.md"))
     given = parser.parse_args()
     # Whoever ends it leaves no server behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     runs = []
     for sessions in given.sessions:
-        runs.append(team(given.project, sessions, given.minutes * 60, tuple(given.think), given.seed))
+        runs.append(team(given.project, sessions, given.minutes * 60, tuple(given.think), given.seed, given.logins))
         given.out.write_text(table(runs), encoding="utf-8")
         print(table(runs[-1:]), flush=True)
     return int(any(one.broken for one in runs))

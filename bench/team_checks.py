@@ -11,13 +11,23 @@ from core.exchange import check
 from core.grading import jobs
 from core.project import Project, open_project, source_of
 
+BESIDE = ("shell", "script")
+"""Under what names roles are given before anybody comes, and commands act beside."""
 
-def broken(path: Path, people: Sequence[Assessor]) -> list[str]:
-    """Open a project as a restart does; what is lost, there twice, or unsound, a sentence each."""
+
+def broken(path: Path, people: Sequence[Assessor], logins: bool = False) -> list[str]:
+    """Open a project as a restart does; what is lost, there twice, or unsound, a sentence each.
+
+    Args:
+        logins: whether they logged in, so that also counts under what name and in which queries they did it.
+    """
     project = open_project(path)
     try:
         found = [sentence for one in people for sentence in _of_one(project, one)]
         found += _job(project, people)
+        if logins:
+            found += _under_other_names(project, people)
+            found += [f"{one.name}: {sentence}" for one in people for sentence in _rights(project, one)]
         found += [f"exam check: {one}" for findings in check(project).values() for one in findings]
         return found
     finally:
@@ -95,3 +105,60 @@ def _job(project: Project, people: Sequence[Assessor]) -> Iterator[str]:
     wanted = sum(one.known.jobs for one in people)
     if sum(job.state == "done" for job in ended) < wanted:
         yield f"{wanted} jobs were done, on record are {[(job.state, job.message) for job in ended]}"
+
+
+def _under_other_names(project: Project, people: Sequence[Assessor]) -> Iterator[str]:
+    """Since the roles were given, nothing is on record under a name that is nobody's login."""
+    names = [*BESIDE, *(one.name for one in people)]
+    for author, act, times in project.rows(
+        "SELECT author, act, count(*) FROM activity WHERE NOT list_contains(?, author) AND activity_key >"
+        " (SELECT min(activity_key) FROM activity WHERE author = 'shell') GROUP BY ALL ORDER BY ALL",
+        [names],
+    ):
+        yield f"{act} is on record {times} times under the name {author}"
+
+
+def _rights(project: Project, one: Assessor) -> Iterator[str]:
+    """What they did is on record under their name, in their queries; what is hidden from them was and is hidden."""
+    seat = one.seat
+    for what, sql, wanted in (
+        ("version", "SELECT author, note FROM bank_versions WHERE list_contains(?, note)", one.known.notes),
+        ("override", "SELECT author, reason FROM overrides WHERE list_contains(?, reason)", list(one.known.overrides)),
+        (
+            "wording",
+            "SELECT v.author, t.text FROM question_revisions r JOIN bank_versions v USING (version)"
+            " JOIN question_texts t USING (text_key) WHERE list_contains(?, t.text)",
+            one.known.every,
+        ),
+    ):
+        yield from (
+            f"the {what} {name!r} is on record as done by {author}"
+            for author, name in project.rows(sql, [wanted])
+            if author != one.name
+        )
+    tried = set(one.known.refused)
+    if any(draft.question.text in tried for draft in bank.drafts(project, one.name).values()):
+        yield "what was refused is in their drafts"
+    if project.value("SELECT count(*) FROM question_texts WHERE list_contains(?, text)", [one.known.refused]):
+        yield "what was refused was saved"
+    if seat.role == "assessor":
+        for query, what in project.rows(
+            "SELECT query_id, 'override' FROM overrides JOIN questions USING (question_key) JOIN queries"
+            " USING (query_key) WHERE author = $name AND NOT list_contains($theirs, query_id)"
+            " UNION SELECT query_id, 'judgment' FROM judgments JOIN sources USING (source_key) JOIN queries"
+            " USING (query_key) WHERE name = $source AND NOT list_contains($theirs, query_id)",
+            {"name": one.name, "source": source_of(one.name), "theirs": [*seat.assigned, seat.doubled]},
+        ):
+            yield f"a {what} of theirs is in query {query}, which is not theirs"
+    if seat.doubled:
+        given = (
+            "SELECT count(*) FROM overrides JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            " WHERE author = $name AND query_id = $query"
+            " UNION ALL SELECT count(*) FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            " WHERE name = $source AND query_id = $query"
+            " UNION ALL SELECT count(*) FROM activity WHERE author = $name AND act IN ('judge', 'override')"
+            " AND (detail->>'$.query') = $query"
+        )
+        about = {"name": seat.partner, "source": source_of(seat.partner), "query": seat.doubled}
+        if any(count for (count,) in project.acting_as(seat.identity).rows(given, about)):
+            yield f"they are shown what {seat.partner} gave for {seat.doubled}"

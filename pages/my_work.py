@@ -52,15 +52,15 @@ def offers(project: Project, name: str, texts: dict[str, str]) -> None:
 
 def offer(project: Project, one: Double, name: str, text: str) -> None:
     """One of them."""
-    with st.container(key=f"work-offer-{one.query_id}", horizontal=True, vertical_alignment="center"):
+    with st.container(key=f"work-offer-{one.key}", horizontal=True, vertical_alignment="center"):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
         asked = one.people.get(name) == "asked"
         said = "You are asked to." if asked else f"{one.free} of {one.wanted} places are free."
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
-            if presses.button(label, key=f"{label} {one.query_id}", type="tertiary"):
+            if presses.button(label, key=f"{label} {one.key}", type="tertiary"):
                 try:
-                    act(project, one.query_id, name)
+                    act(project, one.query_id, name, number=one.key)
                 except WorkbenchError as error:
                     ui.show_error(error)
                 else:

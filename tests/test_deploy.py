@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 import yaml
+from streamlit.config import get_config_options
 
-from pages.parts.shared import ui
+from core.cli import cli
+from pages.parts.shared import login, ui
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -19,13 +23,31 @@ def test_the_compose_file_has_a_proxy_a_health_check_and_a_volume() -> None:
     app, proxy = services["services"]["workbench"], services["services"]["proxy"]
     assert app["healthcheck"]["test"][0] == "CMD"
     compile(app["healthcheck"]["test"][3], "health check", "exec")
-    assert any(one.startswith("projects:") for one in app["volumes"]) and "projects" in services["volumes"]
     # The app can be reached through the proxy alone.
-    assert "ports" not in app and proxy["ports"] == ["80:80", "443:443"]
+    assert "ports" not in app and proxy["ports"] == ["80:80", "443:443", "443:443/udp"]
     assert proxy["depends_on"]["workbench"]["condition"] == "service_healthy"
-    mounted = [Path(one.split(":")[0]).name for one in [*app["volumes"], *proxy["volumes"]] if one.startswith("./")]
     assert (DEPLOY / app["build"]["context"] / app["build"]["dockerfile"]).is_file()
-    assert [name for name in mounted if not (DEPLOY / name).exists()] == ["secrets.toml"]
+    volumes = dict(one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str))
+    assert {name for name in volumes if not name.startswith("./")} == set(services["volumes"])
+    assert (DEPLOY / "Caddyfile").is_file() and volumes["./Caddyfile"] == "/etc/caddy/Caddyfile"
+    # Where the secrets are missing, nothing starts: a container made without them would have a folder in their place.
+    [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
+    assert (secrets["source"], secrets["read_only"]) == ("./secrets.toml", True)
+    assert secrets["bind"] == {"create_host_path": False}
+
+
+def test_the_compose_file_and_the_image_speak_of_the_same_places() -> None:
+    app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
+    said = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    image = dict(line.split(" ", 1) for line in said.splitlines())
+    volume, program = image["VOLUME"], image["WORKDIR"]
+    assert image["ENV"] == f"EXAM_PROJECTS_DIR={volume}" and f"--home-dir {volume}" in said
+    assert f"projects:{volume}" in app["volumes"]
+    # Nothing else can be written to: what is made on the way is made there.
+    assert app["read_only"] and "scratch:/tmp" in app["volumes"]
+    [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
+    assert secrets["target"] == f"{program}/.streamlit/secrets.toml"
+    assert image["EXPOSE"] == app["expose"][0] == "8501"
 
 
 def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
@@ -33,6 +55,50 @@ def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
     assert caddy.count("{") == caddy.count("}")
     assert "reverse_proxy workbench:8501" in caddy and "{$EXAM_HOST}" in caddy
     assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_proxy_takes_uploads_as_large_as_the_app_does() -> None:
+    allowed = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    # Caddy's megabytes are of 1,000,000 bytes, and a form has lines around a file.
+    assert allowed is not None and int(allowed[1]) * 10**6 > settings["server"]["maxUploadSize"] * 2**20 + 10**6
+
+
+def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    app = services["workbench"]
+    assert app["env_file"] == ".env" and app["environment"][login.DEMAND_VARIABLE] == "1"
+    known = {option.env_var for option in get_config_options().values()}
+    assert {name for name in app["environment"] if name.startswith("STREAMLIT_")} <= known
+    section = _section()
+    named = set(re.findall(r"\b(EXAM_[A-Z_]*[A-Z])\b", section)) | {
+        n for n in app["environment"] if n.startswith("EXAM_")
+    }
+    # That one is the compose file's own, and the proxy's.
+    assert "EXAM_HOST" in services["proxy"]["environment"]
+    program = [path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py")]
+    read = "".join(path.read_text(encoding="utf-8") for path in program)
+    assert {name for name in named - {"EXAM_HOST"} if f'"{name}"' not in read} == set()
+
+
+def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
+    section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
+    assert "ARG TORCH_INDEX=" in image and "--build-arg TORCH_INDEX=" in section
+    given = re.findall(r"docker compose (?:exec|run)[-\w ]*? workbench exam ([^`\n]+)", section)
+    assert len(given) >= 6
+    for words in given:
+        command: click.Command = cli
+        with click.Context(command) as context:
+            for word in words.split():
+                if not isinstance(command, click.Group):
+                    break
+                command = command.get_command(context, word) or pytest.fail(f"exam {words} is no command")
+
+
+def _section() -> str:
+    """What is documented of the way from a blank machine to a login."""
+    return (ROOT / "docs" / "team.md").read_text(encoding="utf-8").partition("## From a blank machine to a login\n")[2]
 
 
 def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> None:

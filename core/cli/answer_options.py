@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from core.cli.options import Whole, counted, print_json, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError
 from core.graders import APIS, BACK_ENDS, DTYPES, acting, naming
@@ -52,17 +53,20 @@ def caps_options(command: Command) -> Command:
         max_calls: int | None,
         max_cost: float | None,
         concurrency: int,
+        patience: float,
         retry_failed: bool,
         only_failed: bool,
         **others: Any,
     ) -> Any:
-        caps = Caps(limit, max_calls, max_cost, concurrency, retry_failed, only_failed)
+        caps = Caps(limit, max_calls, max_cost, concurrency, retry_failed, only_failed, patience)
         return command(*args, caps=caps, **others)
 
+    wrapped: Command = with_caps
     for option in (
         click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that would take."),
         click.option("--only-failed", is_flag=True, help="Ask what failed again and nothing else."),
         click.option("--retry-failed", is_flag=True, help="Ask what failed again, too."),
+        patience_option,
         click.option(
             "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Calls in flight at most."
         ),
@@ -70,8 +74,8 @@ def caps_options(command: Command) -> Command:
         click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included."),
         click.option("--limit", type=Whole(1), help="Ask at most this many."),
     ):
-        with_caps = option(with_caps)
-    return with_caps
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def gold_options(command: Command) -> Command:

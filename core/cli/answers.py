@@ -13,11 +13,12 @@ from core.cli.answer_options import caps_options, gold_options, model_options, s
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, close_unfinished
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.exchange import Options, import_files
 from core.formats import Source
-from core.grading import Request, run_job
+from core.grading import Request, make_control, run_job
 from core.pipelines import (
     ANSWER_RULES,
     DRAWS,
@@ -211,6 +212,7 @@ def retrieve(name: str, project_path: Path | None, retriever: Retriever, depth: 
 @click.option("--k", type=Whole(1), required=True, help="From how many passages.")
 @click.option("--name", help="What the system is called; made of generator, run and k where not given.")
 @grader_options
+@patience_option
 @json_option
 def grade(
     project_path: Path | None,
@@ -219,26 +221,29 @@ def grade(
     k: int,
     name: str | None,
     chosen: GraderChoice,
+    patience: float,
     as_json: bool,
 ) -> None:
     """Make responses of answers and grade them with the question bank, so that EXAM-Cover stands beside."""
     with opened(project_path) as project:
         close_unfinished(project)
         model = find_answer_model(project, "generator", generator)
-        done = _grade(project, model, run, k, name, chosen)
+        done = _grade(project, model, run, k, name, chosen, patience)
     _say_graded(done, as_json)
 
 
 def _grade(
-    project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice
+    project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
 ) -> dict[str, Any]:
     """Responses of answers, graded; what came of it."""
     system, counts = pipelines.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     lines = ProgressLines("pairs")
+    request = Request(patience=patience)
+    control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
     final = run_job(
-        project, grader, Request(), current_author(),
-        lambda one: lines.say(one.done, one.total, one.rate, one.over),
+        project, grader, request, current_author(),
+        lambda one: lines.say(one.done, one.total, one.rate, one.over), control,
     )  # fmt: skip
     if final.state in ("failed", "cancelled"):
         raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
@@ -267,6 +272,7 @@ def _say_graded(done: dict[str, Any], as_json: bool) -> None:
 @click.option("--n-tokens", type=Whole(1), default=100, show_default=True, help="Length of an answer by the prompt.")
 @click.option("--max-tokens", type=Whole(1), default=400, show_default=True, help="Where an answer is cut off.")
 @grader_options
+@patience_option
 @json_option
 def rag(
     project_path: Path | None,
@@ -278,6 +284,7 @@ def rag(
     n_tokens: int,
     max_tokens: int,
     chosen: GraderChoice,
+    patience: float,
     as_json: bool,
 ) -> None:
     """Retrieve, generate and grade in one go: a run of the project's passages, answers from its top, their grades.
@@ -302,8 +309,10 @@ def rag(
         queries = tuple(query.query_id for query in pipelines.asked_queries(project))
         wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
         reins = Reins(lambda line: tell(f"exam: {line}"))
-        final = generate_answers(project, ready, wanted, author, report=watch("answers"), reins=reins)
+        final = generate_answers(project, ready, wanted, author, Caps(patience=patience), watch("answers"), reins)
         if final.state in ("failed", "cancelled"):
             raise GradingError(final.message, f"{counted(final.graded, 'answer')} came so far: kept.")
-        done = _grade(project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen)
+        done = _grade(
+            project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen, patience
+        )
     _say_graded(done, as_json)

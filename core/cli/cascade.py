@@ -28,6 +28,7 @@ from core.cli.options import (
     project_option,
     tell,
 )
+from core.cli.patience import patience_option
 from core.cli.policy import policy_options
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
@@ -164,6 +165,7 @@ def list_cascades(project_path: Path | None, as_json: bool) -> None:
 @click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=Request.concurrency, show_default=True,
               help="Calls in flight at most.")  # fmt: skip
+@patience_option
 @click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that would take.")
 @author_option
 @json_option
@@ -174,6 +176,7 @@ def run(
     max_cost: float | None,
     max_calls: int | None,
     concurrency: int,
+    patience: float,
     dry_run: bool,
     author: str,
     as_json: bool,
@@ -191,7 +194,7 @@ def run(
             print_json({"graded": {}}) if as_json else tell("Nothing is missing.")
             return
         grader = room.grader_of(project, found)
-        request = Request(Scope(retry_failed=retry_failed), None, max_calls, max_cost, concurrency)
+        request = Request(Scope(retry_failed=retry_failed), None, max_calls, max_cost, concurrency, patience=patience)
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
         done = room.run(project, found, grader, request, author, _watch(), control)
     for part, progress in done.items():

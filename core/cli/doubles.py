@@ -9,7 +9,7 @@ from typing import get_args
 
 import click
 
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.measures import Coefficient
 from core.project import (
     Double,
@@ -36,6 +36,7 @@ from core.review import (
 from core.text import how_many
 
 _QUERY = click.argument("query_id", metavar="QUERY")
+_NUMBER = click.option("--number", type=Whole(), help="Which one, where the query has several: see exam double list.")
 _PASSAGE = click.option("--passage", "passage_id", required=True, help="Id of the passage.")
 _QUESTION = click.option("--question", "question_id", help="Id of the question whose rating is meant; else judgments.")
 
@@ -71,54 +72,60 @@ def assign(
         raise click.UsageError("--passage and --sample exclude each other.")
     with opened(project_path) as project:
         chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
-        assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
-        tell(_said(next(one for one in doubles(project) if one.query_id == query_id)))
+        number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
+        tell(_said(next(one for one in doubles(project) if one.key == number)))
 
 
 @double.command()
 @_QUERY
+@_NUMBER
 @project_option
 @author_option
-def claim(query_id: str, project_path: Path | None, author: str) -> None:
+def claim(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
     """Take part in the double assignment of QUERY."""
     with opened(project_path) as project:
-        claim_double(project, query_id, author)
+        claim_double(project, query_id, author, number)
     tell(f"{author} judges {query_id} blindly. To take that back: exam double decline {query_id}")
 
 
 @double.command()
 @_QUERY
+@_NUMBER
 @project_option
 @click.option("--reason", default="", help="Why; organizers see it.")
 @author_option
-def decline(query_id: str, project_path: Path | None, reason: str, author: str) -> None:
+def decline(query_id: str, number: int | None, project_path: Path | None, reason: str, author: str) -> None:
     """Take no part, or no longer, in the double assignment of QUERY."""
     with opened(project_path) as project:
-        decline_double(project, query_id, author, reason)
+        decline_double(project, query_id, author, reason, number)
     tell(f"{author} takes no part in {query_id}. To take that back: exam double claim {query_id}")
 
 
 @double.command()
 @_QUERY
+@_NUMBER
 @project_option
 @click.option("--person", required=True, help="Their name.")
 @author_option
-def release(query_id: str, project_path: Path | None, person: str, author: str) -> None:
+def release(query_id: str, number: int | None, project_path: Path | None, person: str, author: str) -> None:
     """Let somebody take part no longer in the double assignment of QUERY."""
     with opened(project_path) as project:
-        release_double(project, query_id, person, author)
+        release_double(project, query_id, person, author, number)
     tell(f"{person} takes no part in {query_id} any more.")
 
 
 @double.command()
 @_QUERY
+@_NUMBER
 @project_option
 @author_option
-def end(query_id: str, project_path: Path | None, author: str) -> None:
+def end(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
     """End the double assignment of QUERY: what everybody gave is open, and counts as anywhere else."""
     with opened(project_path) as project:
-        end_double(project, query_id, author)
-    tell(f"{query_id} is not doubly assigned any more.")
+        end_double(project, query_id, author, number)
+        rest = sum(one.query_id == query_id for one in doubles(project))
+    left = f"in {how_many(rest, 'double assignments')} still" if rest else "not doubly assigned any more"
+    tell(f"{query_id} is {left}.")
 
 
 @double.command(name="list")
@@ -130,12 +137,12 @@ def list_doubles(project_path: Path | None, as_json: bool) -> None:
         found = doubles(project)
     if as_json:
         kept = ("query_id", "passages", "wanted", "adjudicator", "people", "reasons")
-        print_json({"doubles": [{name: asdict(one)[name] for name in kept} for one in found]})
+        print_json({"doubles": [{"number": one.key} | {name: asdict(one)[name] for name in kept} for one in found]})
         return
     print_table(
-        ("query", "passages", "wanted", "take part", "adjudicator"),
+        ("query", "number", "passages", "wanted", "take part", "adjudicator"),
         [
-            (one.query_id, "all" if one.passages is None else len(one.passages), one.wanted,
+            (one.query_id, one.key, "all" if one.passages is None else len(one.passages), one.wanted,
              ", ".join(one.present), one.adjudicator or "organizers")
             for one in found
         ],

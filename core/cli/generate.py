@@ -13,10 +13,11 @@ import click
 from core import bank
 from core.bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
-from core.graders import Control, acting, naming
-from core.grading import KINDS, Kind, Report, budget, draft_answer_key, make_drafter, suggest
+from core.graders import BACK_ENDS, acting, naming
+from core.grading import KINDS, Kind, Report, draft_answer_key, job_control, make_drafter, suggest
 from core.project import Project, current_author
 
 
@@ -38,7 +39,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Environment variable with the endpoint's key; the one that belongs to the address if not given.",
         ),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
-        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", required=True, help="Name or folder of the model."),
     ):
         with_model = option(with_model)
@@ -56,6 +57,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @model_options
 @click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@patience_option
 @json_option
 def generate(
     project_path: Path | None,
@@ -67,6 +69,7 @@ def generate(
     prompt: str | None,
     max_calls: int | None,
     max_cost: float | None,
+    patience: float,
     as_json: bool,
 ) -> None:
     """Let a model draft questions, once a query or a subtopic. They are proposals until a person accepts them."""
@@ -75,8 +78,10 @@ def generate(
                          "Give --query QUERY, or --all.")  # fmt: skip
     with opened(project_path) as project:
         drafter = make_drafter(settings)
-        caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
-        control = Control(caps.max_calls, caps.max_cost, caps.price, report=lambda line: tell(f"exam: {line}"))
+        control = job_control(
+            project, drafter.model, drafter.back_end, max_calls, max_cost,
+            report=lambda line: tell(f"exam: {line}"), patience=patience,
+        )  # fmt: skip
         chosen = None if every else queries
         lines = ProgressLines("requests answered")
 
@@ -201,6 +206,7 @@ def edit(key: int, text: str, project_path: Path | None) -> None:
 @click.argument("passage", metavar="PASSAGE")
 @project_option
 @model_options
+@patience_option
 @json_option
 def answer_key(
     question: str,
@@ -208,10 +214,14 @@ def answer_key(
     project_path: Path | None,
     settings: dict[str, str],
     prompt: str | None,
+    patience: float,
     as_json: bool,
 ) -> None:
     """Let a model draft the answer key of QUESTION from PASSAGE; it is a proposal for that question."""
     with opened(project_path) as project:
         drafter = make_drafter(settings)
-        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt)
+        control = job_control(
+            project, drafter.model, drafter.back_end, report=lambda line: tell(f"exam: {line}"), patience=patience
+        )
+        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
         _say(project, report, as_json)

@@ -17,6 +17,7 @@ from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, Guest, close_unfinished, guest
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
@@ -138,13 +139,7 @@ def plan(
     show_default=True,
     help="Calls in flight at most.",
 )
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0),
-    default=Request.patience / 60,
-    show_default=True,
-    help="Minutes for which an endpoint that is gone is waited for.",
-)
+@patience_option
 @click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
 @click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
 @click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
@@ -182,7 +177,7 @@ def grade(
         raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
     request = Request(
         scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
-        patience=60 * patience,
+        patience=patience,
     )  # fmt: skip
     if batch and not dry_run:
         grade_in_batches(project_path, chosen, request, no_wait, as_json)

@@ -17,6 +17,7 @@ from core.errors import InputError
 from core.formats import read_small_text
 from core.graders import (
     APIS,
+    BACK_ENDS,
     DTYPES,
     GRADERS,
     MOST_BEAMS,
@@ -134,7 +135,7 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--prompt", help="Name of the prompt: see exam prompts list."),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
-        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", help="Name or folder of the model."),
         click.option(
             "--grader",

@@ -24,12 +24,12 @@ from core.cli.item_checks import (
     state,
 )
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.exchange import Options, import_files
 from core.formats import Source
-from core.graders import Control
-from core.grading import budget, make_drafter
+from core.grading import job_control, make_drafter
 from core.pipelines import (
     EXAM,
     Thresholds,
@@ -75,6 +75,7 @@ for command in (check, exam_statistics, item_categories):
 @model_options
 @click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@patience_option
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
 @json_option
 def generate(
@@ -90,6 +91,7 @@ def generate(
     prompt: str | None,
     max_calls: int | None,
     max_cost: float | None,
+    patience: float,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -108,8 +110,10 @@ def generate(
                 cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
                 tell(f"{counted(tag.calls, 'call')}: {tag.input_tokens:,} tokens in, {tag.output_tokens:,} out{cost}.")
             return
-        caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
-        control = Control(caps.max_calls, caps.max_cost, caps.price, report=lambda line: tell(f"exam: {line}"))
+        control = job_control(
+            project, drafter.model, drafter.back_end, max_calls, max_cost,
+            report=lambda line: tell(f"exam: {line}"), patience=patience,
+        )  # fmt: skip
         lines = ProgressLines("passages")
 
         def watch(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ import click
 from core import pipelines
 from core.cli.guests import File, close_unfinished
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
@@ -22,6 +23,7 @@ from core.pipelines import (
     RETRIEVERS,
     RULES,
     Plan,
+    Reins,
     Retriever,
     Sit,
     add_student,
@@ -165,6 +167,7 @@ def retrieve(
 @click.option(
     "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Calls in flight at most."
 )
+@patience_option
 @click.option("--retry-failed", is_flag=True, help="Ask what failed again, too.")
 @click.option("--only-failed", is_flag=True, help="Ask what failed again and nothing else.")
 @click.option("--base-url", help="Address of an endpoint that --key-variable is for.")
@@ -179,6 +182,7 @@ def sit(
     max_cost: float | None,
     max_calls: int | None,
     concurrency: int,
+    patience: float,
     retry_failed: bool,
     only_failed: bool,
     base_url: str | None,
@@ -189,11 +193,14 @@ def sit(
     if key_variable and not base_url:
         raise InputError("--key-variable names no address.", "Give --base-url as well.")
     request = Sit(
-        names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed
-    )
+        names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed,
+        patience,
+    )  # fmt: skip
     with opened(project_path) as project, acting(naming(base_url, key_variable)):
         close_unfinished(project)
-        ended = pipelines.sit(project, request, current_author(), _watch())
+        ended = pipelines.sit(
+            project, request, current_author(), _watch(), Reins(lambda line: tell(f"exam: {line}"))
+        )  # fmt: skip
     if as_json:
         print_json(
             {

@@ -56,6 +56,7 @@ from core.graders.making import (
     LOCAL_MODEL,
     NORMALISATIONS,
     back_end_name,
+    back_ends_here,
     make_back_end,
 )
 from core.graders.on_ray import Cluster, RayGrader
@@ -156,6 +157,7 @@ __all__ = [
     "address_of",
     "asked_by",
     "back_end_name",
+    "back_ends_here",
     "bare_choices",
     "batches_of",
     "built_in",

@@ -136,6 +136,8 @@ class Control:
         attempts: how often a call that fails is made at most; as often as the back end makes it for None.
         vectors: where an encoder keeps what it made of texts; nowhere for None.
         patience: seconds for which an endpoint that is gone is waited for before it is given up.
+        longest_wait: seconds that a call which failed may have to wait for its next attempt, where somebody looks on
+            and nothing else is in sight; what the endpoint wants to wait longer for is given up.
     """
 
     def __init__(
@@ -148,10 +150,13 @@ class Control:
         attempts: int | None = None,
         vectors: VectorStore | None = None,
         patience: float = 0.0,
+        longest_wait: float = math.inf,
     ) -> None:
         self.report = report
         self.patience = patience
+        self.longest_wait = longest_wait
         self._awaited: Awaited | None = None
+        self._in_vain = False
         self.attempts = attempts
         self.vectors = vectors
         self._price = price or Price()
@@ -332,6 +337,15 @@ class Control:
     def await_endpoint(self, awaited: Awaited | None) -> None:
         """Say that the endpoint is waited for, or is so no longer."""
         self._awaited = awaited
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether the endpoint was waited for until the patience was at its end."""
+        return self._in_vain
+
+    def end_patience(self) -> None:
+        """Say that the endpoint was waited for in vain."""
+        self._in_vain = True
 
     @property
     def concurrency(self) -> int:

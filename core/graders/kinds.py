@@ -94,7 +94,7 @@ _KINDS = (
         Reading(
             "self-rating",
             "Self-rating",
-            {"transformers": "self-rating", "openai": "self-rating-chat"},
+            {"transformers": "self-rating", "openai": "self-rating-chat", "vllm": "self-rating"},
             plainly(self_rating),
         ),
     ),
@@ -105,7 +105,7 @@ _KINDS = (
         Reading(
             "answer",
             "Answer",
-            {"transformers": "answer", "openai": "answer"},
+            {"transformers": "answer", "openai": "answer", "vllm": "answer"},
             prepare_answer,
             tells=answer_tells,
             top=1,
@@ -144,7 +144,7 @@ _KINDS = (
         Reading(
             "direct",
             "Judge",
-            {"transformers": "Thomas", "openai": "Thomas"},
+            {"transformers": "Thomas", "openai": "Thomas", "vllm": "Thomas"},
             prepare_direct,
             tells=lambda prompt, parameters: prompt.name,
         ),

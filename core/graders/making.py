@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, TypeVar, get_args
 
 from core.errors import InputError
@@ -31,7 +32,7 @@ from core.types import GraderSpec, Kind
 Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
 
-BACK_ENDS = ("transformers", "openai")
+BACK_ENDS = ("transformers", "openai", "vllm")
 CHECKS = ("words", "model")
 CHOICES_BY = ("likelihood", "letter")
 APIS: tuple[Api, ...] = get_args(Api)
@@ -41,6 +42,7 @@ LOCAL_MODEL = "google/flan-t5-large"
 """The papers' model (exam-plus-plus, section 5.1)."""
 
 LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
+VLLM_SETTINGS = ("revision", "max_tokens_in")
 ENDPOINT_SETTINGS = (
     "base_url",
     "key_variable",
@@ -150,8 +152,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         told = reading.tells(prompt, parameters)
     else:
         told = "" if prompt.name in reading.prompts.values() else prompt.name
+    by = ", by vLLM" if where == "vllm" else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)}{by})"))),
         method=reading.name,
         model=model,
         prompt=prompt.name,
@@ -182,7 +185,7 @@ def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
 
 def choice_by(parameters: Parameters, where: str) -> str:
     """How a choice is made: by the likelihood of each, or by the letter that the model writes."""
-    return _one_of(parameters, "by", CHOICES_BY, "likelihood" if where == "transformers" else "letter")
+    return _one_of(parameters, "by", CHOICES_BY, "letter" if where == "openai" else "likelihood")
 
 
 def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
@@ -210,6 +213,11 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     check_types(parameters)
     from core.graders.local.back_end import ExtractiveBackEnd, model_identity
 
+    if parameters.get("back_end") == "vllm":
+        raise InputError(
+            "vLLM runs models that write; an extractive one cuts answers out of passages.",
+            "Leave back_end out; verify_back_end says where the model runs that checks them.",
+        )
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
     dtype = _dtype(parameters)
@@ -226,8 +234,10 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
             "dtype": dtype,
         }
         other, own["verify_model"] = make_back_end({name: value for name, value in verifier.items() if value})
-        if dtype != USUAL["dtype"] and back_end_name(verifier) == "transformers":
+        if dtype != USUAL["dtype"] and back_end_name(verifier) != "openai":
             own["verify_dtype"] = dtype
+        if back_end_name(verifier) == "vllm":
+            own["verify_back_end"] = "vllm"
     settings = {name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None}
     spec = GraderSpec(
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
@@ -247,6 +257,15 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
 def back_end_name(parameters: Parameters) -> str:
     """The back end that parameters mean: what they say, else an endpoint where they give an address."""
     return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
+
+
+def back_ends_here(chosen: str = "") -> list[str]:
+    """The back ends to be offered on this computer: vLLM is another one's to install, so it may not be here.
+
+    Args:
+        chosen: one that was chosen before, and so is among them.
+    """
+    return [name for name in BACK_ENDS if name in ("transformers", "openai", chosen) or find_spec(name)]
 
 
 def make_back_end(
@@ -277,12 +296,28 @@ def make_back_end(
         return EndpointBackEnd(model, **settings), model
     from core.graders.local.back_end import TransformersBackEnd, model_identity
 
+    if back_end_name(parameters) == "vllm":
+        return _make_vllm(model, parameters, must_chat, sampling), model_identity(model, parameters.get("revision"))
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
     back_end = TransformersBackEnd(
         model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling
     )
     return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
+
+
+def _make_vllm(model: str, parameters: Parameters, must_chat: bool, sampling: Sampling | None) -> BackEnd:
+    """A model that vLLM runs in this process.
+
+    Raises:
+        InputError: the model has an encoder, as the one has that is taken where none is named.
+    """
+    from core.graders.local.vllm import VllmBackEnd, has_encoder
+
+    if model in ("", LOCAL_MODEL):
+        raise has_encoder(LOCAL_MODEL)
+    settings = {name: parameters[name] for name in VLLM_SETTINGS if parameters.get(name) not in (None, "")}
+    return VllmBackEnd(model, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling)
 
 
 def _dtype(parameters: Parameters) -> str:
@@ -293,13 +328,17 @@ def _dtype(parameters: Parameters) -> str:
 def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) -> None:
     """Refuse a setting that would be part of the fingerprint and change no grade."""
     idle = {
-        "num_beams": (where == "openai" or variant == "likelihood", "it is for models on this computer that write"),
+        "num_beams": (
+            where != "transformers" or variant == "likelihood",
+            "it is for models on this computer that write, by the transformers library",
+        ),
+        "device": (where == "vllm", "vLLM uses the GPU that it sees, which CUDA_VISIBLE_DEVICES says"),
         "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
         "api": (where != "openai", "it is for an endpoint"),
         "thinking_tokens": (where != "openai", "it is for an endpoint"),
     }
     for name, (is_idle, reason) in idle.items():
-        if is_idle and parameters.get(name) not in (None, "", USUAL[name]):
+        if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):
             raise InputError(f"{name} would do nothing here: {reason}.", f"Leave {name} out.")
 
 
@@ -351,7 +390,7 @@ def _check(
 
 def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:
     given = {name: parameters[name] for name in IDENTIFYING if parameters.get(name) not in (None, "", "auto")}
-    if where == "transformers":
+    if where != "openai":
         given["dtype"] = _dtype(parameters)
     return {name: value for name, value in given.items() if value != USUAL.get(name)}
 

@@ -7,9 +7,9 @@ from core.grading.batch_planning import begin
 from core.grading.batch_records import CallBatch, call_batches
 from core.grading.batch_rounds import cancel, step
 from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
-from core.grading.batching import PATIENCE, begin_batches, outcome, pauses, run_batches
+from core.grading.batching import MOST_FAILED_LOOKS, begin_batches, outcome, pauses, run_batches
 from core.grading.billing import Bill, billed, bills, told_of
-from core.grading.budgets import budget, trial_control
+from core.grading.budgets import budget, job_control, trial_control
 from core.grading.carrying import Carrier, carry
 from core.grading.drafting import (
     KINDS,
@@ -40,7 +40,7 @@ from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
 from core.grading.price_tag import PriceTag, first_prompt, price_tag, tag_of, time_needed
 from core.grading.progress import Progress
 from core.grading.replies import TakenIn
-from core.grading.request import Request
+from core.grading.request import LONGEST_PATIENCE, Request
 from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
@@ -49,9 +49,10 @@ __all__ = [
     "CHARACTERS_A_TOKEN",
     "DEFAULT_PROMPT",
     "KINDS",
+    "LONGEST_PATIENCE",
     "MOST",
+    "MOST_FAILED_LOOKS",
     "NO_USABLE_RATING",
-    "PATIENCE",
     "BackgroundJob",
     "BatchJob",
     "Bill",
@@ -100,6 +101,7 @@ __all__ = [
     "find_prompt",
     "first_prompt",
     "fitting_prompts",
+    "job_control",
     "jobs",
     "left_out",
     "make_control",

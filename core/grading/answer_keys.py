@@ -83,6 +83,7 @@ def draft_answer_key(
     Args:
         question_id: of the bank, or of a draft of the author's.
         prompt: its name; the built-in one for None.
+        control: as `suggest` takes it.
 
     Raises:
         InputError: no such question, passage or prompt, one without text, or a question of a kind without answer keys.
@@ -105,6 +106,8 @@ def draft_answer_key(
     )  # fmt: skip
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
     for batch in answers(drafter.back_end, [call], control or drafting_control(project, drafter)):
+        if not batch:
+            continue
         ((_, completion),) = batch
         generation = _read_key(empty, completion)
         keys = add_generations(project, [generation], author)

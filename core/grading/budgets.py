@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.catalogue import prices
 from core.errors import InputError
 from core.graders import BackEnd, Control, Grader, OfferedEndpoint, Price
+from core.grading.request import Request
 from core.project import Project
 
 
@@ -48,6 +50,35 @@ def budget(
             "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
         )
     return Budget(min(calls, default=None), min(costs, default=None), price)
+
+
+def job_control(
+    project: Project,
+    model: str,
+    back_end: BackEnd | None,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    concurrency: int = Request.concurrency,
+    report: Callable[[str], None] = lambda line: None,
+    patience: float = Request.patience,
+) -> Control:
+    """The reins of a job that asks a model: its caps, how many calls at once, and how long it waits for an endpoint.
+
+    Args:
+        model: its name in the price table.
+        back_end: the model; None where none is asked, so that no cap is in the way.
+        max_calls, max_cost: the person's caps; None for none.
+        concurrency: calls in flight at most, for a model behind an endpoint.
+        report: is told one line for every call that failed, and when an endpoint is waited for.
+        patience: seconds for which an endpoint that is gone is waited for.
+
+    Raises:
+        InputError: money is capped and the model has no price.
+    """
+    if back_end is None:
+        return Control(concurrency=concurrency, report=report)
+    caps = budget(project, model, back_end, max_calls, max_cost)
+    return Control(caps.max_calls, caps.max_cost, caps.price, concurrency, report, patience=patience)
 
 
 def trial_control(project: Project, grader: Grader) -> Control:

@@ -52,6 +52,9 @@ LEAST_TOKENS = 1024
 TIMEOUT_S = 180.0
 """Seconds for one call at most: a list takes a slow model longer than a rating."""
 
+LONGEST_LOOK = 20.0
+"""Seconds that a person who looks on waits for the next attempt at most."""
+
 Watch = Callable[[int, int], None]
 """Is told how many requests came back, out of how many."""
 
@@ -118,13 +121,16 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
 
 
 def drafting_control(project: Project, drafter: Drafter) -> Control:
-    """The reins where nobody caps anything but the owner of the endpoint.
+    """The reins where a person asks and looks on: it ends soon where the endpoint is gone, so that nothing hangs.
+
+    Nobody caps anything but the owner of the endpoint; a call is made twice at most, and `LONGEST_LOOK` is the longest
+    wait between. For what goes on by itself there is `job_control`.
 
     Raises:
         InputError: the owner caps the money, and the model has no price.
     """
     caps = budget(project, drafter.model, drafter.back_end)
-    return Control(caps.max_calls, caps.max_cost, caps.price)
+    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=2, longest_wait=LONGEST_LOOK)
 
 
 def usual_settings(project: Project) -> dict[str, str]:
@@ -163,7 +169,8 @@ def suggest(
         prompt: its name; for None the built-in ones, by subtopic for queries that have some.
         n: drafts a request. A prompt without {n}, as the papers', leaves the number to the model; at most the first n
             are taken.
-        control: stops it, and caps what it may cost.
+        control: stops it, caps what it may cost, and says how long an endpoint is waited for; for None that of
+            somebody who looks on, `drafting_control`.
 
     Raises:
         InputError: an unknown query, prompt, kind, or number.
@@ -192,7 +199,8 @@ def suggest(
     try:
         for batch in answers(drafter.back_end, calls, control):
             read = [_read_list(blanks[i], completion, n) for i, completion in batch]
-            keys += add_generations(project, [generation for generation, _ in read], author)
+            if read:
+                keys += add_generations(project, [generation for generation, _ in read], author)
             left_out += sum(beyond for _, beyond in read)
             failed += [Failure(g.query_id, g.subtopic_id, g.reason) for g, _ in read if g.reason is not None]
             done += len(batch)
@@ -204,7 +212,10 @@ def suggest(
 
 
 def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-    """Completions with the positions of their calls as they come, in any order; fewer where `control` stops it."""
+    """Completions with the positions of their calls as they come, in any order; fewer where `control` stops it.
+
+    A batch may be empty: one comes at least every second from an endpoint, so that whoever takes them can look around.
+    """
     arrived: dict[int, Completion] = {}
 
     def steps(i: int, call: Call) -> Steps:
@@ -213,8 +224,7 @@ def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Itera
         return Grade(None, "failed")
 
     for outcomes in back_end.drive((((i, 0), steps(i, call)) for i, call in enumerate(calls)), control):
-        if outcomes:
-            yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
+        yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
 
 
 def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:

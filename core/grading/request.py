@@ -10,6 +10,8 @@ from core.types import Question
 
 PATIENCE = 3600.0
 """Seconds for which a job waits for an endpoint that is gone, where nobody says otherwise."""
+LONGEST_PATIENCE = 365 * 24 * PATIENCE
+"""Seconds for which it can be told to wait at most: a year."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ All of it is sums over one relation: the first rank at which each question is an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from core.bank import bank_for
 from core.labels.basis import Basis
+from core.labels.matrices import matrices
 from core.labels.ratings import ratings
-from core.labels.rules import weight_sql
+from core.labels.rules import MISSING, covered_shares, weight_sql, weights_that_count
 from core.project import GOLD, Project
 
 Reference = Literal["gold", "pool"]
@@ -93,17 +95,36 @@ def coverage(
     depth = base.policy.cutoff if cutoff is None else cutoff
 
     def compute() -> dict[int, Scores]:
-        scores: dict[int, Scores] = {tau: {} for tau in thresholds}
-        for run, query, *values in project.rows(
-            f"SELECT name, query_id, {', '.join(covered(base, tau) for tau in thresholds)}"
-            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " GROUP BY name, query_id, query_key ORDER BY name, query_key",
-            base.parameters | {"cutoff": depth},
-        ):
-            for tau, value in zip(thresholds, values, strict=True):
-                scores[tau].setdefault(run, {})[query] = value
-        return scores
+        known = matrices(project, base, depth)
+        top = project.table(
+            f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key FROM ({RANKED})"
+            " ORDER BY query_key, run_key",
+            {"cutoff": depth},
+        )
+        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
+        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+        query = known.layout.numbers(top["query_key"].to_numpy())
+        here = query != MISSING
+        query, run = query[here], top["run_key"].to_numpy()[here]
+        column = known.layout.columns(query, top["text_key"].to_numpy()[here])
+        levels = np.minimum(thresholds, base.grader.spec.max_rating)
+        found: dict[int, Scores] = {tau: {name: {} for name in runs.values()} for tau in thresholds}
+        cuts = np.searchsorted(query, np.arange(len(known.layout.query_keys) + 1))
+        for number, (start, end) in enumerate(pairwise(cuts.tolist())):
+            weights = weights_that_count(known.layout.weights[number], base.policy.weighted)
+            if start == end or not (weights > 0).any():
+                continue
+            ranked, first = np.unique(run[start:end], return_index=True)
+            best = np.maximum.reduceat(known.ratings(number)[:, column[start:end]], first, axis=1)
+            best = best[known.layout.rows[number]]
+            name = queries[int(known.layout.query_keys[number])]
+            answered = (best[:, None] >= levels[:, None]).reshape(len(best), -1)
+            shares = covered_shares(answered, weights).reshape(len(levels), -1)
+            for tau, of_tau in zip(thresholds, shares.tolist(), strict=True):
+                for key, share in zip(ranked.tolist(), of_tau, strict=True):
+                    found[tau][runs[key]][name] = share
+        # A run that ranks nothing for any of them has no scores.
+        return {tau: {name: scores for name, scores in by_run.items() if scores} for tau, by_run in found.items()}
 
     return project.remember(("coverage", base.key, depth, thresholds), compute)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.ratings import graded_pairs, ratings
+from core.labels.matrices import matrices
+from core.labels.ratings import graded_pairs
+from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
 from core.project import Project, Qrels
 
 if TYPE_CHECKING:
@@ -27,34 +32,87 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
     def compute() -> pd.DataFrame:
         import pandas as pd
 
-        found: pd.DataFrame = project.table(
-            # From the grades to the pool, not the other way round: pairs are never written out.
-            f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-            f" rated AS (SELECT p.query_key, p.passage_key, {base.label_sql} AS label,"
-            f"  count(*) FILTER (weight > 0)::INTEGER AS usable FROM {ratings(base)} g"
-            "  JOIN bank ON bank.text_key = g.question_text_key"
-            "  JOIN pool p ON p.query_key = bank.query_key AND p.text_key = g.passage_text_key GROUP BY ALL),"
-            " asked AS (SELECT query_key, count(*) FILTER (weight > 0)::INTEGER AS needed FROM bank GROUP BY 1)"
-            " SELECT query_id, passage_id, label, coalesce(usable, 0)::INTEGER AS usable, needed"
-            " FROM pool JOIN asked USING (query_key) LEFT JOIN rated USING (query_key, passage_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position",
-            base.parameters,
-        ).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
-        return found
+        found = _labelled(project, base)
+        here = found.here
+        pool = _pool(project).select(["query_id", "passage_id"]).filter(pa.array(here))
+        columns = {
+            "label": pa.array(found.labels[here], mask=found.labels[here] == MISSING),
+            "usable": pa.array(found.usable[here]),
+            "needed": pa.array(found.needed[here]),
+        }
+        for name, column in columns.items():
+            pool = pool.append_column(name, column)
+        table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+        return table
 
     return project.remember(("labels", base.key), compute)
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """What is known of the passages of the pool, in its order; they are as many as the arrays are long.
+
+    Args:
+        here: whether the query asks anything.
+        labels: MISSING for none.
+        usable, needed: numbers of pairs.
+    """
+
+    here: NDArray[np.bool_]
+    labels: Ratings
+    usable: NDArray[np.int32]
+    needed: NDArray[np.int32]
+
+
+def _pool(project: Project) -> pa.Table:
+    """The pool in its order, with keys and ids."""
+    return project.remember(
+        "pool with ids",
+        lambda: project.table(
+            "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id FROM pool p"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position"
+        ),
+    )
+
+
+def _labelled(project: Project, base: Basis) -> _Labelled:
+    return project.remember(("labelled", base.key), lambda: _make(project, base))
+
+
+def _make(project: Project, base: Basis) -> _Labelled:
+    pool, known = _pool(project), matrices(project, base)
+    number = known.layout.numbers(pool["query_key"].to_numpy())
+    here = number != MISSING
+    column = known.layout.columns(number[here], pool["text_key"].to_numpy()[here])
+    found = _Labelled(here, np.full(len(here), MISSING, np.int8), *(np.zeros(len(here), np.int32) for _ in range(2)))
+    # The pool is in the order of the queries.
+    rows = np.flatnonzero(here)
+    cuts = np.searchsorted(number[here], np.arange(len(known.layout.query_keys) + 1))
+    for query, (start, end) in enumerate(pairwise(cuts.tolist())):
+        asked = known.layout.weights[query] > 0
+        ratings = known.ratings(query)[known.layout.rows[query][asked]].T
+        weights = weights_that_count(known.layout.weights[query][asked], base.policy.weighted)
+        own, at = rows[start:end], column[start:end]
+        found.labels[own] = labels_of(ratings, weights, base.policy.rule)[at]
+        found.usable[own] = (ratings != MISSING).sum(axis=1)[at]
+        found.needed[own] = asked.sum()
+    return found
 
 
 def label_qrels(project: Project, base: Basis) -> Qrels:
     """EXAM labels by query and passage id; passages without a label are left out."""
 
     def compute() -> Qrels:
-        table = labels(project, base).dropna(subset=["label"])
+        pool, values = _pool(project), _labelled(project, base).labels
+        query, labelled = pool["query_key"].to_numpy(), values != MISSING
+        starts = np.flatnonzero(np.diff(query, prepend=-1)).tolist()
         found: Qrels = {}
-        for query, passage, label in zip(
-            table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True
-        ):
-            found.setdefault(query, {})[passage] = label
+        for start, end in pairwise([*starts, len(query)]):
+            own = labelled[start:end]
+            if own.any():
+                passages = pool["passage_id"][start:end].filter(pa.array(own)).to_pylist()
+                query_id = pool["query_id"][start].as_py()
+                found[query_id] = dict(zip(passages, values[start:end][own].tolist(), strict=True))
         return found
 
     return project.remember(("qrels", base.key), compute)

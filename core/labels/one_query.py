@@ -16,7 +16,7 @@ from core.catalogue import StoredGrader
 from core.labels.basis import Basis
 from core.labels.ratings import ratings as ratings_of
 from core.labels.rules import MISSING, Ratings, labels_of, weights_of
-from core.project import Project
+from core.project import Project, ranked_keys
 from core.types import SEPARATOR, GraderSpec, Question
 
 
@@ -73,20 +73,26 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
         questions: any wordings, saved or not.
     """
     query_key = project.value("SELECT query_key FROM queries WHERE query_id = ?", [query_id])
-    passages = project.rows(
-        "SELECT passage_id, text_key, position IS NOT NULL FROM ("
-        " SELECT passage_key, position FROM pool WHERE query_key = $query UNION ALL"
-        " SELECT DISTINCT passage_key, NULL FROM rankings ANTI JOIN (FROM pool WHERE query_key = $query)"
-        " USING (passage_key) WHERE query_key = $query) JOIN passages USING (passage_key)"
-        " ORDER BY position NULLS LAST, passage_key",
-        {"query": query_key},
+    pooled = project.rows(
+        "SELECT passage_key, passage_id, s.text_key FROM pool JOIN passages s USING (passage_key)"
+        " WHERE query_key = ? ORDER BY position",
+        [query_key],
     )
+    in_pool = {key for key, _, _ in pooled}
+    beyond = [key for key in ranked_keys(project, query_key) if key not in in_pool]
+    passages = pooled
+    if beyond:
+        listed = ", ".join(map(str, beyond))
+        passages = pooled + project.rows(
+            f"SELECT passage_key, passage_id, text_key FROM passages WHERE passage_key IN ({listed})"
+            " ORDER BY passage_key"
+        )
     nothing = QueryRatings(
         base.grader.spec,
         query_id,
-        [passage_id for passage_id, _, _ in passages],
-        np.array([pooled for _, _, pooled in passages], bool),
-        np.array([MISSING if key is None else key for _, key, _ in passages], np.int64),
+        [passage_id for _, passage_id, _ in passages],
+        np.arange(len(passages)) < len(pooled),
+        np.array([MISSING if key is None else key for _, _, key in passages], np.int64),
         {},
         np.empty((len(passages), 0), np.int8),
     )

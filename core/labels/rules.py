@@ -63,8 +63,12 @@ def weight_sql(weighted: bool) -> str:
 
 
 def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
-    """The weights that count; the same bounds as in `weight_sql`."""
-    given = np.array([question.weight for question in questions], float)
+    """The weights of questions that count; the same bounds as in `weight_sql`."""
+    return weights_that_count(np.array([question.weight for question in questions], float), weighted)
+
+
+def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
+    """Weights as they count, of those that the bank has."""
     weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
     return weights if weighted else np.sign(weights)
 
@@ -128,8 +132,28 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
     Returns:
         Between 0 and 1; None where no question has positive weight.
     """
-    total = weights[weights > 0].sum()
-    if total <= 0:
+    if not (weights > 0).any():
         return None
-    answered = (ratings[list(top)] >= tau).any(axis=0)
-    return max(0.0, float(weights[answered].sum() / total))
+    answered = ratings[list(top)].max(axis=0, initial=MISSING) >= tau
+    return float(covered_shares(answered[:, None], weights)[0])
+
+
+def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of what is answered over the positive weight of all, never below 0.
+
+    Sums run from the least weight to the greatest, so that the order of the questions leaves no bit of them to chance.
+
+    Args:
+        answered: r x n.
+        weights: r; one of them positive at least.
+
+    Returns:
+        n shares.
+    """
+    order = np.argsort(weights)
+    weights = weights[order]
+    # A sum along an axis adds in an order that hangs on the shape, one after another does not.
+    total = np.cumsum(weights[weights > 0])[-1]
+    gained = np.cumsum(np.where(answered[order], weights[:, None], 0.0), axis=0)[-1]
+    shares: NDArray[np.float64] = np.maximum(0.0, gained / total)
+    return shares

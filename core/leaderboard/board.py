@@ -83,10 +83,19 @@ class Leaderboard:
         }
 
 
-def order_systems(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
-    """Systems by their mean over queries, best first, with standard errors."""
+def order_systems(
+    per_query: Scores, queries: Sequence[str], policy: Policy, known: Mapping[str, System] | None = None
+) -> list[System]:
+    """Systems by their mean over queries, best first, with standard errors.
+
+    Args:
+        known: systems by run whose means over these queries are known already, whatever their ranks.
+    """
     rows = []
     for run, scores in per_query.items():
+        if known and run in known:
+            rows.append((run, known[run].score, known[run].std_error, known[run].queries))
+            continue
         score, error, answered = system_score(scores, queries, policy.skipped)
         # A run that answered none of the queries has no score where skipped queries are ignored.
         if score is not None:

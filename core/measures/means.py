@@ -28,7 +28,7 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
     mean = math.fsum(numbers) / n
     if n == 1:
         return mean, None
-    variance = math.fsum((number - mean) ** 2 for number in numbers) / (n - 1)
+    variance = math.fsum([(number - mean) ** 2 for number in numbers]) / (n - 1)
     return mean, math.sqrt(variance / n)
 
 

@@ -80,7 +80,12 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     program: Any = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
 
     def evaluate_run(run: RunScores) -> MeasureScores:
-        answered = {query: dict(scores) for query, scores in run.items() if scores and query in usable}
+        # trec_eval takes nothing but dictionaries.
+        answered = {
+            query: scores if type(scores) is dict else dict(scores)
+            for query, scores in run.items()
+            if scores and query in usable
+        }
         by_measure: dict[Any, dict[str, float]] = {}
         # The parts of the program are asked, each of which calls trec_eval once: the whole writes the name of a measure
         # out thrice for each number, which takes longer than the number, and adds queries that the run skipped.

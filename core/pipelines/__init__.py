@@ -78,7 +78,7 @@ from core.pipelines.answers.studying import (
 )
 from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
 from core.pipelines.answers.tables import told as reteval_told
-from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.background import Background, BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
 from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
@@ -192,6 +192,7 @@ __all__ = [
     "AnswerWork",
     "AnsweringSoFar",
     "AskedQuery",
+    "Background",
     "BackgroundSitting",
     "BackgroundWriting",
     "Caps",

@@ -25,7 +25,14 @@ progress of every step that was begun, by name."""
 class Background:
     """Work in a thread of this process while screens look at its progress.
 
+    Args:
+        name: of the work, as "sitting".
+        things: what is counted, in the plural, as "items".
+        work: is done in the thread.
+        who: does it, until a step says who does that one.
+
     Attributes:
+        things: as above.
         step: the name of the step under way, or of the last one.
         progress: of that step.
         ended: the final progress of those that are done, by name.
@@ -34,14 +41,15 @@ class Background:
         over: whether all has ended.
     """
 
-    def __init__(self, name: str, work: Steps) -> None:
+    def __init__(self, name: str, things: str, work: Steps, who: str = "Preparing") -> None:
+        self.things = things
         self.step = ""
         self.progress = Progress("preparing")
         self.ended: Mapping[str, Progress] = {}
         self.over = False
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.reins = Reins(self.log.append)
-        self._name = name
+        self._name, self._who = name, who
         # Models are made ready in the thread, which may use what whoever began it may use.
         self._access = current()
         self._thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
@@ -60,6 +68,11 @@ class Background:
     def _report(self, step: str, progress: Progress) -> None:
         self.step, self.progress = step, progress
 
+    @property
+    def who(self) -> str:
+        """Who is at work: that of the step under way, or was last."""
+        return self.step or self._who
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came in time."""
         self._thread.join(seconds)
@@ -71,12 +84,7 @@ class BackgroundSitting(Background):
 
     def __init__(self, project: Project, request: Sit, author: str) -> None:
         self.request = request
-        super().__init__("sitting", lambda report, reins: sit(project, request, author, report, reins))
-
-    @property
-    def student(self) -> str:
-        """The name of the one that is being asked, or was asked last."""
-        return self.step
+        super().__init__("sitting", "answers", lambda report, reins: sit(project, request, author, report, reins))
 
 
 class Ends(Protocol):

@@ -7,7 +7,7 @@ from collections import deque
 
 from core.errors import WorkbenchError
 from core.graders import Control
-from core.grading import Drafter, Report, budget
+from core.grading import Drafter, Report, Request, job_control
 from core.pipelines.background import LOGGED_LINES, Shelf
 from core.pipelines.item_generation import Wanted, generate_items
 from core.project import Project
@@ -68,12 +68,14 @@ def start_writing(
     wanted: Wanted,
     max_calls: int | None = None,
     max_cost: float | None = None,
+    patience: float = Request.patience,
 ) -> BackgroundWriting:
     """Let a model write items in the background; see `generate_items`. A project has one at work at a time.
 
     Args:
         max_calls: calls at most, retries included; None for no cap.
         max_cost: money at most, in the currency of the price table; likewise.
+        patience: seconds for which an endpoint that is gone is waited for.
 
     Raises:
         GradingError: one is at work.
@@ -81,8 +83,7 @@ def start_writing(
         NotAllowed: whoever the project acts for may not let models write.
     """
     project.require("write with models", author=author)
-    caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
-    control = Control(caps.max_calls, caps.max_cost, caps.price)
+    control = job_control(project, drafter.model, drafter.back_end, max_calls, max_cost, patience=patience)
     return _shelf.begin(project, lambda: BackgroundWriting(project.unattended(), drafter, author, wanted, control))
 
 

@@ -171,7 +171,8 @@ def generate_items(
     under way, and the same call goes on with the rest. What cannot be read stays on record with the part that failed.
 
     Args:
-        control: pauses and stops it, and caps what it may cost.
+        control: pauses and stops it, caps what it may cost, and says how long an endpoint is waited for; for None that
+            of somebody who looks on, `drafting_control`.
 
     Raises:
         InputError: see `chunks_to_ask`; or no passage is left to ask about.
@@ -198,7 +199,8 @@ def generate_items(
             calls = [_call(prompt, texts[chunk.passage_id], drafter, wanted) for chunk in block]
             for batch in answers(drafter.back_end, calls, control):
                 read = [_read(block[at], completion, drafter, prompt, wanted) for at, completion in batch]
-                keys += add_generations(project, read, author)
+                if read:
+                    keys += add_generations(project, read, author)
                 failed += [
                     Failure(one.query_id, None, f"passage {one.passage_id}: {one.reason}")
                     for one in read

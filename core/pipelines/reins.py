@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from core.graders import Control
+from core.graders import Awaited, Control
 
 
 class Reins:
@@ -51,6 +51,11 @@ class Reins:
     def paused(self) -> bool:
         """Whether new calls wait."""
         return self._paused
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """The endpoint that the step under way waits for now; None where it waits for none."""
+        return None if self._control is None else self._control.awaited
 
     @property
     def cancelled(self) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from core.bank import check_version, question_text_key
 from core.errors import InputError
 from core.graders import Control, Steps, VectorStore, said_of_models
-from core.grading import Carrier, Progress, ProjectVectors, budget, carry
+from core.grading import Carrier, Progress, ProjectVectors, Request, carry, job_control
 from core.pipelines.answering import answering, by_rule
 from core.pipelines.reins import Reins
 from core.pipelines.sheets import Line, sheet
@@ -17,7 +17,7 @@ from core.pipelines.sittings import SITTINGS
 from core.pipelines.students import Ready, get_ready
 from core.pipelines.tasks import tasks, text_keys
 from core.project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
-from core.text import how_many
+from core.text import first_few, how_many
 from core.types import Grade
 
 BLOCK = 256
@@ -38,6 +38,8 @@ class Sit:
         concurrency: calls in flight at most, for a model behind an endpoint.
         retry_failed: whether items that failed are asked again, too.
         only_failed: whether these are asked and no others.
+        patience: seconds for which an endpoint that is gone is waited for before a student is given up. Others behind
+            the same endpoint are then not begun.
     """
 
     students: tuple[str, ...] | None = None
@@ -49,6 +51,7 @@ class Sit:
     concurrency: int = 8
     retry_failed: bool = False
     only_failed: bool = False
+    patience: float = Request.patience
 
 
 def sit(
@@ -84,6 +87,9 @@ def sit(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
+    # Who gave an endpoint up, by its address, and who was not begun for it.
+    lost: dict[str, str] = {}
+    left_out: dict[str, list[str]] = {}
     for one in ready:
         done = ended.values()
         left = replace(
@@ -96,10 +102,19 @@ def sit(
         )
         if left.limit == 0:
             break
-        name = one.student.name
-        ended[name] = _sit_one(project, one, left, author, partial(report, name), reins)
+        address, name = getattr(one.back_end, "address", ""), one.student.name
+        if address in lost:
+            left_out.setdefault(lost[address], []).append(name)
+            continue
+        control = _control(project, one, left, reins)
+        ended[name] = _sit_one(project, one, left, author, partial(report, name), reins, control)
+        if control.in_vain:
+            lost[address] = name
         if ended[name].state in ("cancelled", "stopped"):
             break
+    for name, others in left_out.items():
+        said = f"Behind the same endpoint, and not begun: {first_few(others)}."
+        ended[name] = replace(ended[name], message=f"{ended[name].message} {said}")
     return ended
 
 
@@ -124,6 +139,14 @@ def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Lin
     return wanted[: request.limit], len(whole.without_context)
 
 
+def _control(project: Project, ready: Ready, request: Sit, reins: Reins) -> Control:
+    """The reins of one student."""
+    return job_control(
+        project, ready.student.model or "", ready.back_end, request.max_calls, request.max_cost, request.concurrency,
+        reins.report, request.patience,
+    )  # fmt: skip
+
+
 def _sit_one(
     project: Project,
     ready: Ready,
@@ -131,14 +154,10 @@ def _sit_one(
     author: str,
     report: Callable[[Progress], None],
     reins: Reins,
+    control: Control,
 ) -> Progress:
     student = ready.student
     wanted, without = _missing(project, student, request)
-    # Rules ask no model, so that no cap is in their way.
-    control = Control(concurrency=request.concurrency, report=reins.report)
-    if ready.back_end is not None:
-        caps = budget(project, student.model or "", ready.back_end, request.max_calls, request.max_cost)
-        control = Control(caps.max_calls, caps.max_cost, caps.price, request.concurrency, reins.report)
     reins.take(control)
     asked = {
         name: value

@@ -85,7 +85,7 @@ def make_student(project: Project, plan: Plan) -> Student:
     else:
         spec = _reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
         model, kept = spec.model, settings | {"by": spec.parameters["by"]}
-        if spec.parameters["back_end"] == "transformers":
+        if spec.parameters["back_end"] != "openai":
             # Where nobody says, the computer at hand decides: another one must not make it another student.
             kept["dtype"] = spec.parameters.get("dtype", "float32")
         if worked:
@@ -161,7 +161,7 @@ def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
         raise InputError(f"A student has no {min(strange)}.", "Its prompt is that of the exam, word for word.")
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     where = back_end_name(settings)
-    given = {"by": "likelihood" if where == "transformers" else "letter"} | dict(settings)
+    given = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
     if given["by"] == "likelihood":
         given = {"normalise": NORMALISE} | given
     if where == "openai" and given["by"] == "likelihood":

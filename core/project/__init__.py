@@ -41,6 +41,7 @@ from core.project.doubles import (
     decline_double,
     double_of,
     doubles,
+    doubles_of,
     dues,
     release_double,
     sample_of,
@@ -114,7 +115,15 @@ from core.project.members import (
 from core.project.opening import create, open_project, projects_folder
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.peeking import peek_members
-from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
+from core.project.pool import (
+    DEFAULT_POOL_DEPTH,
+    list_passages,
+    pool_depth,
+    pool_rows,
+    pooled_queries,
+    refresh_pool,
+    set_pool_depth,
+)
 from core.project.project import (
     Cursor,
     Project,
@@ -138,6 +147,7 @@ from core.project.runs import (
     check_runs,
     clear_runs,
     deepest_rank,
+    ranked_keys,
     ranked_table,
     rankings,
     run_names,
@@ -186,6 +196,7 @@ __all__ = [
     "ADJUDICATED",
     "CLOSED_BOOK",
     "CONFIG",
+    "DEFAULT_POOL_DEPTH",
     "ELSEWHERE",
     "GOLD",
     "GOLD_RUN",
@@ -295,6 +306,7 @@ __all__ = [
     "door_file",
     "double_of",
     "doubles",
+    "doubles_of",
     "drop_freeze",
     "dues",
     "elsewhere",
@@ -354,6 +366,7 @@ __all__ = [
     "put_retrieval",
     "put_student",
     "queries_of",
+    "ranked_keys",
     "ranked_table",
     "rankings",
     "read_schedule",

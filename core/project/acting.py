@@ -20,7 +20,7 @@ MEMBERS = (
 """Who has, or had, which role; a list is written as JSON, so that the answer is kept."""
 
 TAKING_PART = (
-    "SELECT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
+    "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
     " WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
 """Who judges which queries beside others, whatever queries they are limited to."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from core.errors import InputError, NotAllowed
 from core.project.project import Cursor, Project, as_name, log
-from core.text import clean_text, first_few
+from core.text import clean_text, first_few, how_many
 
 MOST_WANTED = 10
 """People who judge the same at most."""
@@ -20,9 +20,10 @@ TURNS = (*TAKING_PART, "declined", "released")
 
 @dataclass(frozen=True)
 class Double:
-    """A query, or some of its passages, that several people judge blindly.
+    """A query, or some of its passages, that several people judge blindly; no passage of it is in two that are open.
 
     Args:
+        key: its number, which tells it from others of the query.
         passages: ids of those that it is about; None for all of the query.
         wanted: how many people are to judge them.
         adjudicator: who decides what differs, beside the organizers; None for nobody in particular.
@@ -49,6 +50,16 @@ class Double:
     def free(self) -> int:
         """How many more people may claim it."""
         return max(self.wanted - len(self.present), 0)
+
+    def holds(self, passage_id: str) -> bool:
+        """Whether a passage of the query is among those that it is about."""
+        return self.passages is None or passage_id in self.passages
+
+    @property
+    def said(self) -> str:
+        """What it is about and who takes part, in words."""
+        what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
+        return f"number {self.key} ({what}; {', '.join(self.present) or 'nobody yet'})"
 
     def is_open_to(self, name: str) -> bool:
         """Whether somebody was asked to take part, or may claim it, and has not said yet which."""
@@ -85,16 +96,43 @@ def doubles(project: Project) -> list[Double]:
     ]  # fmt: skip
 
 
-def double_of(project: Project, query_id: str) -> Double:
-    """The open double assignment of a query.
+def doubles_of(project: Project, query_id: str) -> list[Double]:
+    """The open double assignments of a query.
 
     Raises:
         InputError: it has none.
     """
-    found = next((one for one in doubles(project) if one.query_id == query_id), None)
-    if found is None:
+    found = [one for one in doubles(project) if one.query_id == query_id]
+    if not found:
         raise InputError(f"Query {query_id} is not doubly assigned.", "See exam double list.")
     return found
+
+
+def double_of(
+    project: Project, query_id: str, number: int | None = None, fits: Callable[[Double], bool] = lambda one: True
+) -> Double:
+    """The open double assignment of a query that is meant.
+
+    Args:
+        number: which one, where the query has several; for None the only one that fits.
+        fits: whether one can be meant.
+
+    Raises:
+        InputError: it has none, or not that one, or more than one can be meant.
+    """
+    found = doubles_of(project, query_id)
+    if number is not None:
+        found = [one for one in found if one.key == number]
+        if not found:
+            raise InputError(f"Query {query_id} has no double assignment number {number}.", "See exam double list.")
+    elif len(found) > 1:
+        found = list(filter(fits, found)) or found
+    if len(found) > 1:
+        raise InputError(
+            f"Query {query_id} is doubly assigned {len(found)} times: {'; '.join(one.said for one in found)}.",
+            "Say which one by its number: --number.",
+        )
+    return found[0]
 
 
 def assign_double(
@@ -105,7 +143,7 @@ def assign_double(
     wanted: int | None = None,
     passages: Iterable[str] | None = None,
     adjudicator: str | None = None,
-) -> None:
+) -> int:
     """Let several people judge a query, or some of its passages, without seeing what the others give.
 
     Args:
@@ -114,9 +152,12 @@ def assign_double(
         passages: ids; None for all of the query.
         adjudicator: somebody who may decide what differs though they are no organizer.
 
+    Returns:
+        The number of the double assignment.
+
     Raises:
-        InputError: no such query or passage, it is doubly assigned already, or the people are too few, too many, or
-            the adjudicator is one of them.
+        InputError: no such query or passage, some of it is doubly assigned already, or the people are too few, too
+            many, or the adjudicator is one of them.
         NotAllowed: only an organizer may.
     """
     names = list(dict.fromkeys(as_name(name) for name in people))
@@ -131,9 +172,8 @@ def assign_double(
         raise InputError(f"{decider} would decide on their own judgments.", "Name somebody who takes no part.")
     with project.transaction(act="assign work", author=author) as cursor:
         query = _query(cursor, query_id)
-        if cursor.execute("SELECT 1 FROM doubles WHERE query_key = ? AND ended_at IS NULL", [query]).fetchall():
-            raise InputError(f"Query {query_id} is doubly assigned already.", "End that first: exam double end.")
         keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
+        _check_apart(cursor, query_id, query, keys)
         (key,) = cursor.execute(
             "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
             " RETURNING double_key",
@@ -143,10 +183,13 @@ def assign_double(
             _turn(cursor, key, name, "asked", "", author)
         told = {"people": names} | ({} if keys is None else {"passages": len(keys)})
         log(cursor, author, "assign double", query=query_id, wanted=number, **told)
+    return int(key)
 
 
 def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
     """Ids of passages of a query's pool that were drawn at random, the same ones for the same seed.
+
+    None is drawn that is doubly assigned already.
 
     Raises:
         InputError: there are not so many.
@@ -155,26 +198,34 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
         passage_id
         for (passage_id,) in project.rows(
             "SELECT passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " WHERE query_id = ? ORDER BY position",
+            " WHERE query_id = ? AND NOT EXISTS (SELECT * FROM doubles d WHERE d.query_key = pool.query_key"
+            "  AND ended_at IS NULL AND (passage_keys IS NULL OR list_contains(passage_keys, pool.passage_key)))"
+            " ORDER BY position",
             [query_id],
         )
     ]
     if not 1 <= size <= len(pooled):
         raise InputError(
-            f"{size} of the {len(pooled)} pooled passages of {query_id} cannot be drawn.", "Ask for fewer."
+            f"{size} of the {len(pooled)} pooled passages of {query_id} that are not doubly assigned yet cannot be"
+            " drawn.",
+            "Ask for fewer.",
         )
     return random.Random(seed).sample(pooled, size)
 
 
-def claim_double(project: Project, query_id: str, author: str) -> None:
+def claim_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
     """Take part in the double assignment of a query.
 
+    Args:
+        number: which one; for None the only one that they are asked to take part in, or may.
+
     Raises:
-        InputError: it has none, or nobody more is wanted.
+        InputError: it has none, or several, or nobody more is wanted.
         NotAllowed: they adjudicate it, or are no assessor.
     """
     with project.transaction(act="claim work", author=author) as cursor:
-        found, name = double_of(project, query_id), as_name(author)
+        name = as_name(author)
+        found = double_of(project, query_id, number, lambda one: one.is_open_to(name))
         if name == found.adjudicator:
             raise NotAllowed(f"{name} adjudicates query {query_id}.", "Who decides takes no part.")
         if found.people.get(name) == "asked":
@@ -191,26 +242,35 @@ def claim_double(project: Project, query_id: str, author: str) -> None:
         log(cursor, author, "claim double", query=query_id)
 
 
-def decline_double(project: Project, query_id: str, author: str, reason: str = "") -> None:
+def decline_double(project: Project, query_id: str, author: str, reason: str = "", number: int | None = None) -> None:
     """Take no part, or no longer, in the double assignment of a query: its place is free for others.
 
+    Args:
+        number: which one; for None the only one that they take part in, or may.
+
     Raises:
-        InputError: it has none, or they take no part.
+        InputError: it has none, or several, or they take no part.
     """
     with project.transaction(act="claim work", author=author) as cursor:
-        _leave(project, cursor, query_id, as_name(author), "declined", reason, author)
+        name = as_name(author)
+        found = double_of(project, query_id, number, lambda one: name in one.present or one.is_open_to(name))
+        _leave(cursor, found, name, "declined", reason, author)
         log(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
 
 
-def release_double(project: Project, query_id: str, name: str, author: str) -> None:
+def release_double(project: Project, query_id: str, name: str, author: str, number: int | None = None) -> None:
     """Let somebody take part no longer: its place is free for others.
 
+    Args:
+        number: of the double assignment; for None the only one that they take part in.
+
     Raises:
-        InputError: the query has no double assignment, or they take no part.
+        InputError: the query has no double assignment, or they take no part, or in several.
         NotAllowed: only an organizer may.
     """
     with project.transaction(act="assign work", author=author) as cursor:
-        _leave(project, cursor, query_id, as_name(name), "released", "", author)
+        found = double_of(project, query_id, number, lambda one: as_name(name) in one.present)
+        _leave(cursor, found, as_name(name), "released", "", author)
         log(cursor, author, "release double", query=query_id, person=as_name(name))
 
 
@@ -296,10 +356,9 @@ def dues(project: Project) -> Dues:
     )
 
 
-def _leave(project: Project, cursor: Cursor, query_id: str, name: str, turn: str, reason: str, author: str) -> None:
-    found = double_of(project, query_id)
+def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, author: str) -> None:
     if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
-        raise InputError(f"{name} takes no part in the double assignment of {query_id}.", "See exam double list.")
+        raise InputError(f"{name} takes no part in the double assignment of {found.query_id}.", "See exam double list.")
     _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
 
 
@@ -315,6 +374,28 @@ def _query(cursor: Cursor, query_id: str) -> int:
     if not found:
         raise InputError(f"There is no query {query_id}.", "Import it first.")
     return int(found[0][0])
+
+
+def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:
+    """Refuse passages of a query that are doubly assigned already; None stands for all."""
+    taken = cursor.execute(
+        "SELECT bool_or(passage_keys IS NULL OR $keys IS NULL), count(*),"
+        " len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[]))"
+        " FROM doubles WHERE query_key = $query AND ended_at IS NULL",
+        {"keys": keys, "query": query},
+    ).fetchall()[0]
+    whole, times, some = taken
+    if times and whole:
+        raise InputError(
+            f"Query {query_id} is doubly assigned already.",
+            "End that first: exam double end. Of one query several are open at a time where no passage is in two of"
+            " them.",
+        )
+    if some:
+        raise InputError(
+            f"{how_many(some, 'passages')} of query {query_id} that are named here are doubly assigned already.",
+            "Name others (--passage), or let them be drawn (--sample).",
+        )
 
 
 def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -51,6 +51,8 @@ SMALL_ANSWER = 500
 """Rows of an answer that is kept, and values of a list that is asked with."""
 SHORT_ANSWER = 50_000
 """Characters of all texts in an answer that is kept."""
+BATCH = 500_000
+"""Rows of a part of a result that comes part by part."""
 
 
 class Project(Acting):
@@ -207,6 +209,19 @@ class Project(Acting):
         blinded = self._blinded()
         # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
         return self._read(lambda cursor: self._sight(cursor, blinded, sql).execute(written, left).to_arrow_table())
+
+    def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
+        """What `take` makes of the result of a query, which comes to it part by part and never lies in memory whole.
+
+        Args:
+            take: asks nothing else of the project meanwhile; called again where the engine gave up.
+        """
+        self._check_reading()
+        written, left = written_in(sql, parameters)
+        blinded = self._blinded()
+        return self._read(
+            lambda cursor: take(self._sight(cursor, blinded, sql).execute(written, left).to_arrow_reader(BATCH))
+        )
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""

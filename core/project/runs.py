@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
@@ -14,7 +15,9 @@ from core.project.staging import lent, stage, table_of
 from core.types import Ranked
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "score": "DOUBLE", "rank": "INTEGER"}
 """Columns of lines of runs as a table, with their SQL types; `rank` is what a file states."""
@@ -181,18 +184,58 @@ def rankings(project: Project) -> Runs:
     """The score of every ranked passage, by run, query and passage id; from ranks where a file stated them."""
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
-        found: dict[str, dict[str, dict[str, float]]] = {
-            name: {} for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")
+        import numpy as np
+
+        runs = {
+            key: (name, stated)
+            for key, name, stated in project.rows(
+                "SELECT run_key, name, run_key IN (FROM ranked_runs) FROM runs ORDER BY run_key"
+            )
         }
-        for run, query, stated, passages, values in project.rows(
-            "SELECT name, query_id, run_key IN (FROM ranked_runs) AS stated, list(passage_id),"
-            " list(if(run_key IN (FROM ranked_runs), rank, score)) FROM rankings JOIN runs USING (run_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key) GROUP BY ALL"
-        ):
-            found[run][query] = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
+        found: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
+        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+        # Every id is made once, and a run's ranking costs nothing but its dictionary.
+        named = project.table(
+            "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
+        )
+        known, ids = named["passage_key"].to_numpy(), np.array(named["passage_id"].to_pylist(), object)
+        ranked = project.table(
+            "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value"
+            " FROM rankings"
+        )
+        run, query, passage, value = (column.to_numpy() for column in ranked.columns)
+        pair = (run.astype(np.int64) << 32) + query
+        # What is written together is in order: numpy sorts it sooner than the database does.
+        order = pair.argsort(kind="stable")
+        starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
+        place = known.searchsorted(passage)
+        for start, end in pairwise([*starts, len(order)]):
+            rows = order[start:end]
+            name, stated = runs[int(run[rows[0]])]
+            passages, values = ids[place[rows]].tolist(), value[rows].tolist()
+            scores = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
+            found[name][queries[int(query[rows[0]])]] = scores
         return found
 
     return project.remember("rankings", compute)
+
+
+def ranked_keys(project: Project, query_key: int) -> list[int]:
+    """The keys of all passages that runs rank for a query, ascending, each once.
+
+    Runs come one after the other, so that a query's rankings lie all over their table: it is read once for all queries.
+    """
+
+    def compute() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        ranked = project.table("SELECT query_key, passage_key FROM rankings")
+        queries, passages = (column.to_numpy() for column in ranked.columns)
+        # Each run has its queries in order: what is sorted in parts is sorted soon.
+        order = queries.argsort(kind="stable")
+        return queries[order], passages[order]
+
+    queries, passages = project.remember("ranked keys", compute)
+    start, end = queries.searchsorted([query_key, query_key + 1])
+    return sorted(set(passages[start:end].tolist()))
 
 
 DEEPEST_GAP = 10_000

@@ -21,6 +21,7 @@ from core.project import (
     done_queries,
     double_of,
     doubles,
+    doubles_of,
     log,
     put_judgment,
     write_end,
@@ -58,6 +59,7 @@ class Contested:
     Args:
         question_id: None where they judged the passage.
         query, question: their words; the question's as they are now.
+        number: of the double assignment.
         given: by name; None for somebody who gave nothing and is done with the query, or is still to give theirs.
         decision: the one that stands.
     """
@@ -67,6 +69,7 @@ class Contested:
     question_id: str | None
     query: str
     question: str | None
+    number: int
     given: Mapping[str, int | None]
     standing: Standing
     decision: Decision | None = None
@@ -137,7 +140,7 @@ def _contested(project: Project, among: list[Double], query_id: str | None) -> l
         double, decision = mine[key], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
         standing: Standing = "decided" if decision else _standing(double, complete, done)
-        found.append(Contested(*place, text, words, complete, standing, decision))
+        found.append(Contested(*place, text, words, key, complete, standing, decision))
     order = get_args(Standing)
     return sorted(found, key=lambda one: order.index(one.standing))
 
@@ -174,11 +177,11 @@ def decide(project: Project, place: Place, value: int, reason: str, author: str)
             )
         _write(project, cursor, double, one, value, reason, author)
 
-    _each(project, place[0], author, write, lambda one: one.place == place)
+    _each(project, place[0], author, write, lambda one: one.place == place, place[1])
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:
-    """Decide what all people of a double assignment gave alike, wherever nobody has decided yet.
+    """Decide what all people of a query's double assignments gave alike, wherever nobody has decided yet.
 
     Returns:
         How many decisions were made.
@@ -210,7 +213,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
         _state(cursor, double, one, None, None, "", author)
         log(cursor, author, "undo adjudication", **_named(one))
 
-    _each(project, place[0], author, write, lambda one: one.place == place)
+    _each(project, place[0], author, write, lambda one: one.place == place, place[1])
 
 
 def decisions(project: Project, place: Place) -> list[Decision]:
@@ -226,15 +229,18 @@ def decisions(project: Project, place: Place) -> list[Decision]:
         ]
 
 
-def end_double(project: Project, query_id: str, author: str) -> None:
+def end_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
     """End the double assignment of a query: what everybody gave is open from then on, and counts as anywhere else.
 
+    Args:
+        number: which one, where the query has several.
+
     Raises:
-        InputError: the query is not doubly assigned, or something in it awaits adjudication.
+        InputError: the query is not doubly assigned, or several times, or something in it awaits adjudication.
         NotAllowed: only an organizer may.
     """
     with project.transaction(act="assign work", author=author) as cursor:
-        double = double_of(project, query_id)
+        double = double_of(project, query_id, number)
         # What only organizers may do is done with everything, also by one who takes part.
         waits = sum(one.standing == "differs" for one in _contested(project, [double], query_id))
         if waits:
@@ -249,7 +255,7 @@ def may_decide(project: Project, name: str) -> list[str]:
     """Ids of the doubly assigned queries on which somebody may decide."""
     if not project.allows("adjudicate"):
         return []
-    return [one.query_id for one in doubles(project) if _may_decide(project, one, name or None)]
+    return list(dict.fromkeys(one.query_id for one in doubles(project) if _may_decide(project, one, name or None)))
 
 
 def _may_decide(project: Project, double: Double, author: str | None) -> bool:
@@ -266,20 +272,26 @@ def _each(
     author: str,
     write: Callable[[Cursor, Double, Contested], None],
     which: Callable[[Contested], bool],
+    passage_id: str | None = None,
 ) -> int:
+    """Write something of all that is to be decided on in a query, or on one passage of it; how much that was."""
     with project.transaction(act="adjudicate", author=author) as cursor:
-        double = double_of(project, query_id)
-        if as_name(author) in double.present:
+        among = doubles_of(project, query_id)
+        if passage_id is not None:
+            among = [one for one in among if one.holds(passage_id)] or among
+        theirs = [one for one in among if _may_decide(project, one, author)]
+        mine = {one.key: one for one in theirs if as_name(author) not in one.present}
+        if not mine and any(as_name(author) in one.present for one in among):
             raise NotAllowed(f"{author} takes part in query {query_id}.", "Somebody decides who does not.")
-        if not _may_decide(project, double, author):
+        if not mine:
             raise NotAllowed(
                 f"{author} may not decide on query {query_id}.", "An organizer does, or whom one named as adjudicator."
             )
-        found = [one for one in contested(project, query_id) if which(one)]
+        found = [one for one in contested(project, query_id) if one.number in mine and which(one)]
         if not found:
             raise InputError(f"Nothing of query {query_id} is to be decided so.", "See exam adjudicate list.")
         for one in found:
-            write(cursor, double, one)
+            write(cursor, mine[one.number], one)
     return len(found)
 
 

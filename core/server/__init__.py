@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from core.server.ending import stopping_commands
 from core.server.holding import held, hold, let_go, open_doors, with_role
 from core.server.matrix import FOR_EVERY_TOKEN, Way, ways
 from core.server.routes import routes
 
-__all__ = ["FOR_EVERY_TOKEN", "Way", "held", "hold", "let_go", "open_doors", "routes", "ways", "with_role"]
+__all__ = [
+    "FOR_EVERY_TOKEN",
+    "Way",
+    "held",
+    "hold",
+    "let_go",
+    "open_doors",
+    "routes",
+    "stopping_commands",
+    "ways",
+    "with_role",
+]

@@ -32,16 +32,18 @@ _log = logging.getLogger(__name__)
 
 Answer = Callable[[Request, Visitor], Awaitable[Response]]
 Hosts = Callable[[], Sequence[str]]
+Check = Callable[[], None]
 
 
-def routes(hosts: Hosts) -> list[Route]:
+def routes(hosts: Hosts, check: Check = lambda: None) -> list[Route]:
     """The routes, for the program that serves them.
 
     Args:
         hosts: gives the names under which the server may be asked; none for any.
+        check: what has to hold beside the projects for the server to be well; raises WorkbenchError where it does not.
     """
     return [
-        Route("/healthz", functools.partial(_open, hosts), methods=["GET"]),
+        Route("/healthz", functools.partial(_open, hosts, check), methods=["GET"]),
         *(
             Route(f"/api/v1/{path}", functools.partial(_guarded, hosts, answer), methods=[method])
             for method, path, answer in (
@@ -65,13 +67,13 @@ def _told(error: WorkbenchError) -> JSONResponse:
     return JSONResponse({"message": error.message, "hint": error.hint}, status, headers)
 
 
-async def _open(hosts: Hosts, request: Request) -> Response:
+async def _open(hosts: Hosts, check: Check, request: Request) -> Response:
     """How the server is, for everybody who asks under its name."""
     try:
         check_host(request.headers.get("host", ""), hosts())
     except NotAllowed as error:
         return _told(error)
-    return await health(request)
+    return await health(check)
 
 
 async def _guarded(hosts: Hosts, answer: Answer, request: Request) -> Response:

@@ -23,6 +23,13 @@ PIECE = 3 << 18
 """Bytes of a file that go into a line of the answer."""
 
 _log = logging.getLogger(__name__)
+_under_way: set[Running] = set()
+
+
+def stop_commands() -> None:
+    """End all commands that are under way, as Ctrl+C would: a server that ends waits for its answers."""
+    for command in list(_under_way):
+        command.stop()
 
 
 @dataclass
@@ -70,6 +77,7 @@ class Running:
     ) -> None:
         self._asked, self._say, self._ended = asked, say, ended
         self._guest = Guest(asked.project, asked.author, asked.folder, asked.files, asked.background)
+        _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
     def stop(self) -> None:
@@ -91,6 +99,7 @@ class Running:
             _log.error("a command could not be answered: %s", error, exc_info=error)
             self._ended(1, {})
         finally:
+            _under_way.discard(self)
             asked.discard()
 
     def _code(self) -> int:

@@ -197,7 +197,7 @@ def read_all(
             read_of[sent.kind] += accepted
         else:
             try:
-                with _in_time():
+                with in_time():
                     came = outcome(sent)
                 corpus.hear(sent, came)
                 read_of[sent.kind] += bool(came) and not (isinstance(came, tuple) and len(came) > 1)
@@ -222,7 +222,7 @@ def read_all(
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
+def in_time() -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
         yield

@@ -84,7 +84,8 @@ def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
         end = make(server, attempts=1, clock=quick)
         thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
         thread.start()
-        until(lambda: control.awaited)
+        # All the calls with which it begins have arrived: what comes after the pause was not under way before it.
+        until(lambda: control.awaited and server.counts.total() >= control.concurrency)
         control.pause()
         until(lambda: server.in_flight == 0)
         calls = server.counts.total()

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from core.catalogue import save_prompt
 from core.cli import cli
 from core.errors import GradingError, InputError
 from core.graders import Control, built_in
-from core.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
+from core.grading import Report, draft_answer_key, job_control, make_drafter, passages_for_key, suggest
 from core.grading.drafting import Drafter
 from core.labels import Policy
 from core.project import Project, add_passages, add_queries, open_project
 from core.types import Passage, Query, Question, Subtopic
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status, too_many
 from tests.made.projects import grade, judge
 from tests.made.screens import holds, rows, served, sound, visit
 
@@ -84,6 +85,23 @@ def texts(project: Project, query_id: str | None = None) -> list[str]:
 
 def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) -> Report:
     return suggest(project, drafter, some or ("birds",), "ann", **options)
+
+
+# Who waits for an endpoint that is gone
+
+
+def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_at_once(
+    sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.graders.endpoint.absence.FIRST_PAUSE", 0.01)
+    calls = count()
+    drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
+    said: list[str] = []
+    report = suggested(sea, drafter, control=job_control(sea, drafter.model, drafter.back_end, report=said.append))
+    assert report.asked == len(report.keys) == 1 and "the endpoint answers again" in said
+
+    with pytest.raises(GradingError, match=r"asks to wait for 60 s: HTTP 429.* Ask again then"):
+        suggested(sea, model(lambda seen: too_many(retry_after=60)))
 
 
 # What is asked

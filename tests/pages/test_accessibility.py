@@ -27,6 +27,7 @@ from tests.made.screens import put_small
 pytestmark = pytest.mark.browser
 
 GRAVE = ("serious", "critical")
+LOOKS = 5
 VIEWS = (
     "leaderboard?view=All+boards",
     "leaderboard?view=Two+boards",
@@ -69,6 +70,21 @@ def found(page: Page, screen: str, theme: str, options: Mapping[str, Any]) -> It
         for node in broken["nodes"]:
             why = " ".join(node["failureSummary"].split())
             yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
+
+
+def held(page: Page, screen: str, theme: str, options: Mapping[str, Any]) -> list[Finding]:
+    """What axe-core holds against a page again and again: colours that are on their way are nobody's fault.
+
+    A page fades while it is drawn, and may be drawn once more while axe looks; what is wrong is so at every look.
+    """
+    findings: list[Finding] = []
+    for _ in range(LOOKS):
+        page.wait_for_function("() => !document.getAnimations().some((one) => one.playState === 'running')")
+        ready(page)
+        findings = list(found(page, screen, theme, options))
+        if not findings:
+            break
+    return findings
 
 
 def put_all_sorts(project: Project) -> None:
@@ -125,17 +141,12 @@ def test_axe_finds_nothing_serious_on_any_screen(
             page.evaluate(FOLLOW, address)
             ready(page)
         expect(page).to_have_title(f"{SCREENS[name][0]} · {NAME}")
-        # What has just come may still fade in.
-        page.wait_for_function("() => !document.getAnimations().some((one) => one.playState === 'running')")
-        findings += found(page, screen, here, {})
+        findings += held(page, screen, here, {})
         page.emulate_media(color_scheme=there)
-        # What a theme changes is colours, some of them by and by; the page is whole again when it has them.
         page.wait_for_function(
-            "(scheme) => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme"
-            " && !document.getAnimations().some((one) => one.playState === 'running')",
-            arg=there,
+            "(scheme) => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme", arg=there
         )
-        findings += found(page, screen, there, {"runOnly": ["color-contrast"]})
+        findings += held(page, screen, there, {"runOnly": ["color-contrast"]})
         # The next screen is loaded in the theme that this one ended with: every switch draws all of a page again.
         here, there = there, here
     page.emulate_media(color_scheme="light")

@@ -1,4 +1,4 @@
-"""A grading job whose endpoint is gone: what screen and command say while it waits, and that it can be stopped."""
+"""A job whose endpoint is gone: what screens and commands say while it waits, and that it can be stopped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from click.testing import CliRunner
 from core.cli import cli
 from core.errors import GradingError
 from core.grading import Request, jobs, start_job
+from core.pipelines import Plan, Sit, add_student, start_sitting
 from core.project import open_project
+from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.made.endpoint_calls import until
+from tests.made.exams import put_exam
 from tests.made.projects import file_of, fill
 
 GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
@@ -23,6 +26,15 @@ GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localho
 def made(tmp_path: Path) -> Path:
     file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)).write(tmp_path / "some.duckdb")
     return tmp_path / "some.duckdb"
+
+
+def with_student(path: Path) -> Path:
+    project = open_project(path)
+    put_exam(project, 2, prefix="jar-")
+    at_gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
+    add_student(project, Plan(None, at_gone, name="remote"), "ann")
+    project.close()
+    return path
 
 
 def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path) -> None:
@@ -43,8 +55,23 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     project.close()
 
 
-def test_the_command_says_that_it_waits_and_ends_once_its_patience_does(tmp_path: Path) -> None:
-    given: list[Any] = ["grade", *GONE, "--patience", "0.001", "--project", str(made(tmp_path))]
+def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
+    project = open_project(with_student(made(tmp_path)))
+    sitting = start_sitting(project, Sit(), "ann")
+    until(lambda: sitting.reins.awaited or sitting.over)
+    assert standing_still(sitting.reins).startswith("**Waits for the endpoint**, next try at ")
+    assert " The job goes on by itself. It is given up at " in standing_still(sitting.reins)
+    sitting.reins.pause()
+    assert standing_still(sitting.reins).startswith("**Paused**")
+    sitting.reins.cancel()
+    assert standing_still(sitting.reins).startswith("Stopping")
+    assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"
+    project.close()
+
+
+@pytest.mark.parametrize("command", [["grade", *GONE], ["sit"]])
+def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: list[str], tmp_path: Path) -> None:
+    given: list[Any] = [*command, "--patience", "0.001", "--project", str(with_student(made(tmp_path)))]
     result = CliRunner().invoke(cli, given, standalone_mode=False)
     assert "exam: the job waits for the endpoint, next try at" in result.output
     assert isinstance(result.exception, GradingError)

@@ -144,7 +144,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
         under_way.reins.resume()
         assert under_way.wait(60) and under_way.over
     assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer typed"}
-    assert under_way.ended["remote"].graded == 5 and under_way.student == "remote"
+    assert under_way.ended["remote"].graded == 5 and under_way.who == "remote"
 
 
 def test_a_sitting_whose_process_died_is_told(project: Project) -> None:

@@ -214,8 +214,35 @@ def test_a_double_assignment_ends_once_everything_in_it_is_decided(project: Proj
     ann = as_(project, "ann")
     assert SECRET in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 3
     assert official_board(project, ADJUDICATED, "P@5", Policy(), "P@5").scores
-    assign_double(project, "q1", "olga", passages=sample_of(project, "q1", 2, seed=3))
-    assert sample_of(project, "q1", 2, seed=3) == sample_of(project, "q1", 2, seed=3)
+    drawn = sample_of(project, "q1", 2, seed=3)
+    assert drawn == sample_of(project, "q1", 2, seed=3)
+    assign_double(project, "q1", "olga", passages=drawn)
+    assert not {*sample_of(project, "q1", 1)} & {*drawn}
+
+
+def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) -> None:
+    with pytest.raises(InputError, match="1 passage of query q1"):
+        assign_double(project, "q1", "olga", ["ann", "cat"], passages=["p2", "p3"])
+    with pytest.raises(InputError, match="q1 is doubly assigned already"):
+        assign_double(project, "q1", "olga", ["ann", "cat"])
+    second = assign_double(project, "q1", "olga", ["ann", "cat"], passages=sample_of(project, "q1", 1))
+    ann, bob, cat = (as_(project, name) for name in ("ann", "bob", "cat"))
+    for who, name, rating in (ann, "ann", 2), (cat, "cat", 4):
+        override(who, "q1/a", "p3", rating, f"{name} on three", name)
+    assert "cat on three" not in seen(ann) + seen(bob) and "ann on three" not in seen(bob) + seen(cat)
+    assert SECRET not in seen(ann) + seen(cat)
+    # Ann is in both, and has to say which one she means; bob is in one.
+    with pytest.raises(InputError, match=rf"2 times: number \d+ .2 passages; ann, bob.; number {second} "):
+        decline_double(ann, "q1", "ann")
+    with pytest.raises(InputError, match="no double assignment number 1"):
+        decline_double(ann, "q1", "ann", number=1)
+    decide(project, ("q1", "p3", "q1/a"), 3, "between", "olga")
+    with pytest.raises(InputError, match="Say which one by its number"):
+        end_double(project, "q1", "olga")
+    end_double(project, "q1", "olga", second)
+    assert "cat on three" in seen(cat) + repr(overrides(bob)) and SECRET not in seen(ann)
+    assert set(standing(as_(project, "olga"))) == {JUDGED, RATED, ("q1", "p2", None)}
+    decline_double(bob, "q1", "bob")
 
 
 def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they_gave(project: Project) -> None:

@@ -62,6 +62,7 @@ class Absence:
         if self._until is None:
             self._until, self._tries = now + self._control.patience, 0
         elif now >= self._until:
+            self._control.end_patience()
             minutes = self._control.patience / 60
             return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes, the last try ended", said)
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._tries, 30)), told or 0.0)
@@ -79,6 +80,12 @@ class Absence:
         """Show that the endpoint said itself when to ask again."""
         if seconds >= WORTH_SAYING and not self.gone:
             self._control.await_endpoint(Awaited(said, datetime.now() + timedelta(seconds=seconds)))
+
+    def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
+        """That the endpoint wants to be waited for longer than somebody who looks on would."""
+        return GradingError(
+            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.", "Ask again then; a job waits by itself."
+        )
 
     def over(self) -> bool:
         """The endpoint said something; whether it was gone until now."""
@@ -100,5 +107,5 @@ class Absence:
         """
         return GradingError(
             f"The endpoint {what} with: {last}.",
-            f"See that {self._address} is up and the right address, then grade what is missing.",
+            f"See that {self._address} is up and the right address, then ask for what is missing.",
         )

@@ -125,7 +125,7 @@ class Session:
                 await asyncio.gather(*self._flying, return_exceptions=True)
                 for asked in (*self._waiting, *self._doubtful):
                     asked.steps.close()
-                self._control.await_endpoint(None)
+                self._absence.end()
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
         """Make calls as far as there is room, and say whether there is anything left to wait for."""
@@ -281,6 +281,11 @@ class Session:
             return
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
+        if wait > self._control.longest_wait:
+            self._report(said)
+            self._fail(absence.asked_for_too_long(said, wait))
+            asked.steps.close()
+            return
         if fault.for_all:
             end.pace.hold(wait, len(self._flying))
             absence.asked_to_wait(said, wait)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from core.errors import GradingError, InputError
+from core.errors import InputError
 from core.graders.control import Control
-from core.graders.local.base import LocalBackEnd
+from core.graders.local.base import FEW_STEPS, TextBackEnd, chosen_by, permitted
 from core.graders.local.batches import Batch, Group, default_budget
 from core.graders.local.extractive import ExtractiveBackEnd
 from core.graders.local.loading import loading, model_identity
-from core.graders.local.prompting import Prepared, Prompting
-from core.graders.reading.calls import Call, Completion, Per, Sampling
+from core.graders.local.prompting import Prepared
+from core.graders.reading.calls import Call, Completion, Sampling
 from core.graders.reading.settled import settled
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
-FEW_STEPS = 6
-"""Tokens within which an answer that ends early mostly does. The few that do not are asked again together, so
-that a batch does not wait for its one talkative row."""
 MOSTLY = 0.25
 """From this share of talkative answers on, all are given their full length at once."""
 MOST_BEAMS = 64
@@ -42,7 +39,7 @@ class _Kind:
     max_tokens: int
 
 
-class TransformersBackEnd(LocalBackEnd):
+class TransformersBackEnd(TextBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
     Answers are those of the model's own `generate`: greedy and up to where they are settled, or with beams.
@@ -81,18 +78,14 @@ class TransformersBackEnd(LocalBackEnd):
         must_chat: bool = False,
         sampling: Sampling | None = None,
     ) -> None:
-        super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
+        super().__init__(model, revision, device, dtype, max_tokens_in, batch_tokens, must_chat, sampling)
         if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
             raise InputError(f"num_beams is {num_beams}.", f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.")
         self._share = share_prefixes and num_beams == 1
         self._beams = num_beams
-        self._must_chat = must_chat
         if sampling is not None and num_beams > 1:
             raise InputError("Beams search for the likeliest text; they draw none.", "Leave num_beams out.")
-        self._sampling = sampling
         self._tried = self._talkative = 0
-        self._options: dict[tuple[str, ...], Options] = {}
-        self.tokens_computed = self.tokens_plain = 0
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in an order of its own.
@@ -104,13 +97,7 @@ class TransformersBackEnd(LocalBackEnd):
             GradingError: the model cannot be loaded, or does not fit into memory; InputError for a form that it
                 does not answer.
         """
-        if any(call.form == "span" for call in calls):
-            raise InputError(
-                f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
-                "Choose the method answer for it, or a model for extractive answers.",
-            )
-        with self._loaded.lock:
-            prepared = self._prompting.prepare(calls, self._room)
+        prepared = self._prepared(calls)
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
         if unfit:
             yield unfit
@@ -127,18 +114,6 @@ class TransformersBackEnd(LocalBackEnd):
                 yield [(indexes[i], completion) for i, completion in batch]
 
     @cached_property
-    def _prompting(self) -> Prompting:
-        limit = self._max_tokens_in or self._loaded.limit
-        limit = min(limit, self._loaded.hard_limit or limit)
-        prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
-        if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
-            raise GradingError(
-                f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
-                "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
-            )
-        return prompting
-
-    @cached_property
     def _runner(self) -> Runner:
         if self._loaded.seq2seq:
             from core.graders.local.seq2seq import Seq2SeqRunner
@@ -152,14 +127,6 @@ class TransformersBackEnd(LocalBackEnd):
     def _budget(self) -> int:
         whole = self._batch_tokens or default_budget(self._loaded.device)
         return max(1, whole // self._beams)
-
-    def _room(self, call: Call) -> int:
-        """Tokens of the window that the answer takes: none of an encoder's."""
-        if self._loaded.seq2seq:
-            return 0
-        if call.form == "likelihood":
-            return max((self.count_tokens(option) or 0) + 2 for option in call.options)
-        return call.max_tokens
 
     def _write(
         self, calls: list[Call], ready: list[Prepared], control: Control
@@ -220,11 +187,7 @@ class TransformersBackEnd(LocalBackEnd):
     def _weigh(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Answers of calls that weigh options: the option with the best log-likelihood for its length.
-
-        Per token that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
-        section 3.2).
-        """
+        """Answers of calls that weigh options: the option with the best log-likelihood for its length."""
         from core.graders.local.writing import out_of_memory_halves
 
         tokens = [each.tokens for each in ready]
@@ -245,46 +208,17 @@ class TransformersBackEnd(LocalBackEnd):
             for row, likelihoods in found:
                 control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
                 self.tokens_plain += len(tokens[row])
-                distribution = {
-                    option: total / _length(option, tokens_of, calls[row].per)
-                    for option, (total, tokens_of) in zip(calls[row].options, likelihoods, strict=True)
-                }
-                best = max(distribution, key=distribution.__getitem__)
-                done.append((row, Completion(best, True, distribution, shortened=ready[row].shortened)))
+                done.append((row, chosen_by(calls[row], likelihoods, ready[row].shortened)))
             yield done
 
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
-        """The batches, one after the other, with the rows for which `control` gives leave.
-
-        What the rows of a batch do not use of what was set aside for them may do for its other rows.
-        """
+        """The batches, one after the other, with the rows for which `control` gives leave."""
         for batch in batches:
-            rest = [(row, group) for group in batch for row in group.rows]
-            while rest:
-                control.wait_while_paused()
-                if control.stopping:
-                    return
-                leave = [row for row, _ in rest if control.reserve(len(tokens[row]), answer, patient=True)]
-                if not leave:
-                    leave = [row for row, _ in rest[:1] if control.reserve(len(tokens[row]), answer)]
+            rows = [row for group in batch for row in group.rows]
+            for leave in permitted(rows, tokens, lambda row: answer, control):
                 allowed = set(leave)
                 groups = [Group(tuple(row for row in group.rows if row in allowed), group.shared) for group in batch]
-                if allowed:
-                    yield [group for group in groups if group.rows]
-                rest = [(row, group) for row, group in rest if row not in allowed]
+                yield [group for group in groups if group.rows]
 
     def _options_of(self, call: Call) -> Options | None:
-        """The options whose probabilities are read while a call is answered."""
-        from core.graders.local.options import Options
-
-        if call.form not in ("rating", "yes-no", "letter") or not call.options or self._beams > 1:
-            return None
-        if call.options not in self._options:
-            with self._loaded.lock:
-                self._options[call.options] = Options(call.options, self._loaded.tokenizer)
-        return self._options[call.options]
-
-
-def _length(option: str, tokens: int, per: Per) -> int:
-    """What an option's log-likelihood is divided by."""
-    return {"tokens": max(1, tokens), "characters": max(1, len(option)), "none": 1}[per]
+        return None if self._beams > 1 else super()._options_of(call)

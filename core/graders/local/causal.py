@@ -115,36 +115,21 @@ class CausalRunner:
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
     ) -> list[list[Likelihood]]:
         """The likelihood of each option as the continuation of its prompt."""
-        continued = [self._continued(*each) for each in zip(prompts, tokens, options, strict=True)]
+        tokenizer = self._loaded.tokenizer
+        continuing = [continued(tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)]
         of = [place for place, each in enumerate(options) for _ in each]
         # The last token before an option is read with the option: its logits are the option's first.
         beginnings = [
-            row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continued, strict=True)
+            row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continuing, strict=True)
         ]
         if not self._share or not all(beginnings):
             beginnings = []
         rows, starts = [], []
-        for place, (whole, at) in zip(of, (one for each in continued for one in each), strict=True):
+        for place, (whole, at) in zip(of, (one for each in continuing for one in each), strict=True):
             read = len(beginnings[place]) if beginnings else 0
             rows.append(whole[read:])
             starts.append(at - read)
         return regrouped(self._score(beginnings, of, rows, starts), options)
-
-    def _continued(self, prompt: str, tokens: list[int], options: Sequence[str]) -> list[tuple[list[int], int]]:
-        """Prompt and option as tokens, and where the option begins among them.
-
-        Both are tokenized together, since a tokenizer may join the end of one with the beginning of the other.
-        """
-        tokenizer = self._loaded.tokenizer
-        chat = bool(getattr(tokenizer, "chat_template", None))
-        glue = "" if chat or not prompt or prompt[-1].isspace() else " "
-        texts = [f"{prompt}{glue}{option}" for option in options]
-        found = []
-        for whole in tokenizer(texts, add_special_tokens=not chat, verbose=False).input_ids:
-            while whole and whole[-1] == tokenizer.eos_token_id != tokens[-1]:
-                whole.pop()
-            found.append((whole, max(1, common_length(tokens, whole))))
-        return found
 
     @torch.inference_mode()
     def _score(
@@ -186,6 +171,27 @@ class CausalRunner:
 def _positions(mask: torch.Tensor) -> torch.Tensor:
     """The position of each token among those that the mask shows, as `generate` counts them."""
     return (mask.cumsum(-1) - 1).masked_fill(mask == 0, 0)
+
+
+def continued(
+    tokenizer: Any, prompt: str, tokens: Sequence[int], options: Sequence[str]
+) -> list[tuple[list[int], int]]:
+    """Prompt and option as tokens, and where the option begins among them, for each option.
+
+    Both are tokenized together, since a tokenizer may join the end of one with the beginning of the other.
+
+    Args:
+        prompt, tokens: the prompt as text and as tokens.
+    """
+    chat = bool(getattr(tokenizer, "chat_template", None))
+    glue = "" if chat or not prompt or prompt[-1].isspace() else " "
+    texts = [f"{prompt}{glue}{option}" for option in options]
+    found = []
+    for whole in tokenizer(texts, add_special_tokens=not chat, verbose=False).input_ids:
+        while whole and whole[-1] == tokenizer.eos_token_id != tokens[-1]:
+            whole.pop()
+        found.append((whole, max(1, common_length(tokens, whole))))
+    return found
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:

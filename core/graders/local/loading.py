@@ -61,7 +61,24 @@ class Loaded:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
-_Key = tuple[str, str | None, str, str, Task, tuple[tuple[str, int, int], ...]]
+@dataclass(frozen=True)
+class Source:
+    """Where a model is, as it is now.
+
+    Args:
+        name: what a person called it.
+        place: its whole folder, or its name on the hub.
+        revision: branch, tag or commit on the hub; None for a folder.
+        stamp: names, sizes and times of the files of a folder.
+    """
+
+    name: str = field(compare=False)
+    place: str
+    revision: str | None
+    stamp: tuple[tuple[str, int, int], ...] = ()
+
+
+_Key = tuple[Source, str, str, Task]
 
 _loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
 _latest: list[Loaded] = []  # kept although nobody uses it, so that the next job need not load it again
@@ -142,22 +159,32 @@ def load_model(
         GradingError: the model is not there, cannot be fetched, or is not of this kind.
     """
     check_settings(device, dtype)
-    check_revision(revision)
-    folder = _folder(name_or_folder)
-    stamp = (
-        tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder)) if folder else ()
-    )
-    place = str(folder.resolve()) if folder else name_or_folder
+    source = source_of(name_or_folder, revision)
     dtype = resolved_dtype(device, dtype)
     with _loading_lock:
         device = _present(device)
-        key: _Key = (place, None if folder else revision, device, dtype, task, stamp)
+        key: _Key = (source, device, dtype, task)
         if (found := _loaded.get(key)) is not None:
             return found
-        loaded = _load(place, None if folder else revision, device, dtype, task, name_or_folder)
+        loaded = _load(source, device, dtype, task)
         _loaded[key] = loaded
         _latest[:] = [loaded]
         return loaded
+
+
+def source_of(name_or_folder: str, revision: str | None) -> Source:
+    """Where a model is that a person named.
+
+    Raises:
+        InputError: whoever acts may not use it, or the revision is none.
+        GradingError: it is a folder and holds no model.
+    """
+    check_revision(revision)
+    folder = _folder(name_or_folder)
+    if folder is None:
+        return Source(name_or_folder, name_or_folder, revision)
+    stamp = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder))
+    return Source(name_or_folder, str(folder.resolve()), None, stamp)
 
 
 def model_identity(name_or_folder: str, revision: str | None = None) -> str:
@@ -227,6 +254,12 @@ def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool 
     return bool(tokenizer.get("chat_template")) or _at_hand(name_or_folder, revision, "chat_template.jinja") is not None
 
 
+def is_seq2seq(name_or_folder: str, revision: str | None = None) -> bool | None:
+    """Whether a model has an encoder and a decoder; None where this computer does not have its files yet."""
+    config = _small_file(name_or_folder, revision, "config.json")
+    return None if config is None else bool(config.get("is_encoder_decoder"))
+
+
 def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[str, Any] | None:
     file = _at_hand(name_or_folder, revision, name)
     if file is None:
@@ -293,7 +326,8 @@ def _present(device: str) -> str:
 
 
 @contextlib.contextmanager
-def _telling(name: str, what: str) -> Iterator[None]:
+def telling(name: str, what: str) -> Iterator[None]:
+    """Let `loading` say meanwhile what is being loaded."""
     global _now_loading
     _now_loading = (f"Loading {name}: {what}", time.monotonic())
     _log.info(_now_loading[0])
@@ -303,33 +337,59 @@ def _telling(name: str, what: str) -> Iterator[None]:
         _now_loading = None
 
 
-def _load(place: str, revision: str | None, device: str, dtype: str, task: Task, name: str) -> Loaded:
+def described(source: Source) -> tuple[Any, Any]:
+    """The configuration and the tokenizer of a model, fetched where this computer has none.
+
+    Raises:
+        GradingError: they are not there, or cannot be fetched or read.
+    """
+    import transformers
+
+    at: dict[str, Any] = {"revision": source.revision} if source.revision else {}
+    try:
+        with telling(source.name, "configuration and tokenizer"):
+            config = transformers.AutoConfig.from_pretrained(source.place, **at)
+            return config, transformers.AutoTokenizer.from_pretrained(source.place, **at)
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise explain(source.name, error) from error
+
+
+def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
+    """Tokens of a prompt that a model takes at most unless asked otherwise, and the positions that it has, if any."""
+    positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
+    return min(int(limit) for limit in stated if limit and limit < _SANE), positions
+
+
+def tokens_in(asked: int | None, limit: int, positions: int | None) -> int:
+    """Tokens of a prompt and what is written after it at most: what was asked for, or the model's own limit."""
+    return min(asked or limit, positions or asked or limit)
+
+
+def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     import torch
     import transformers
 
-    source: dict[str, Any] = {"revision": revision} if revision else {}
+    at: dict[str, Any] = {"revision": source.revision} if source.revision else {}
+    config, tokenizer = described(source)
+    seq2seq = bool(getattr(config, "is_encoder_decoder", False))
+    if task == "span":
+        kind: Any = transformers.AutoModelForQuestionAnswering
+    else:
+        kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
     try:
-        with _telling(name, "configuration and tokenizer"):
-            config: Any = transformers.AutoConfig.from_pretrained(place, **source)
-            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(place, **source)
-        seq2seq = bool(getattr(config, "is_encoder_decoder", False))
-        if task == "span":
-            kind: Any = transformers.AutoModelForQuestionAnswering
-        else:
-            kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
-        with _telling(name, "weights, fetched first where this computer has none"):
-            model = kind.from_pretrained(place, dtype=getattr(torch, dtype), **source).to(device).eval()
+        with telling(source.name, "weights, fetched first where this computer has none"):
+            model = kind.from_pretrained(source.place, dtype=getattr(torch, dtype), **at).to(device).eval()
     except (OSError, ValueError, ImportError, RuntimeError) as error:
-        raise explain(name, error) from error
-    positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
-    limits = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
+        raise explain(source.name, error) from error
+    limit, positions = limits(config, tokenizer)
     return Loaded(
-        name=name,
+        name=source.name,
         model=model,
         tokenizer=tokenizer,
         device=device,
         seq2seq=seq2seq,
-        limit=min(int(limit) for limit in limits if limit and limit < _SANE),
+        limit=limit,
         hard_limit=positions,
     )
 

@@ -24,7 +24,7 @@ class Draw:
 
     def __init__(self, sampling: Sampling, prompts: Sequence[Sequence[int]]) -> None:
         self._temperature = sampling.temperature
-        self._chances = [torch.Generator().manual_seed(_seed(sampling.seed or 0, prompt)) for prompt in prompts]
+        self._chances = [torch.Generator().manual_seed(seed_of(sampling.seed or 0, prompt)) for prompt in prompts]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores (rows, tokens) from which the highest is taken."""
@@ -33,6 +33,7 @@ class Draw:
         return scores.float() / self._temperature + gumbel.to(scores.device)
 
 
-def _seed(seed: int, prompt: Sequence[int]) -> int:
+def seed_of(seed: int, prompt: Sequence[int]) -> int:
+    """The seed of what is drawn for one prompt: another prompt draws by other chances."""
     told = f"{seed} {' '.join(map(str, prompt))}".encode()
     return int.from_bytes(hashlib.blake2b(told, digest_size=7).digest())

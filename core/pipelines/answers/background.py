@@ -15,14 +15,14 @@ from core.project import Project
 class AnswerWork(Background):
     """A job about answers in a thread of this process.
 
-    Attributes:
+    Args:
         things: answers or comparisons.
         name: of the generator or judge.
+        work: what it does.
     """
 
     def __init__(self, things: str, name: str, work: Steps) -> None:
-        self.things, self.name = things, name
-        super().__init__(f"job of {things}", work)
+        super().__init__(f"job of {things}", things, work, name)
 
 
 _shelf = Shelf[AnswerWork]("A job about answers is under way already.")

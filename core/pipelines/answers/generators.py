@@ -147,7 +147,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     own: dict[str, Any] = {
         name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
     }
-    if where == "transformers":
+    if where != "openai":
         own["dtype"] = settings["dtype"] = _dtype(settings)
     told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "fence": fence, "at": where}
     parameters = {"settings": settings, "prompt": prompt.name} | told

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from core.graders import BackEnd, Control, said_of_models
-from core.grading import Carrier, Ledger, Progress, budget, carry
+from core.grading import Carrier, Ledger, Progress, Request, carry, job_control
 from core.pipelines.reins import Reins
 from core.project import AnswerModel, Cursor, Project, log, put_answer_model
 
@@ -30,6 +30,7 @@ class Caps:
         concurrency: calls in flight at most, for a model behind an endpoint.
         retry_failed: whether what failed is asked again, too.
         only_failed: whether that is asked and nothing else.
+        patience: seconds for which an endpoint that is gone is waited for before the job ends.
     """
 
     limit: int | None = None
@@ -38,6 +39,7 @@ class Caps:
     concurrency: int = 8
     retry_failed: bool = False
     only_failed: bool = False
+    patience: float = Request.patience
 
     def opens(self, known: bool, failed: bool) -> bool:
         """Whether something is to be asked, by whether it was asked before and whether that failed."""
@@ -136,10 +138,10 @@ def run_job(
         InputError: money is capped and the model has no price, or another model has the name.
     """
     caps, name = work.caps, work.model.name
-    control = Control(concurrency=caps.concurrency, report=reins.report)
-    if work.back_end is not None:
-        allowed = budget(project, work.model.model, work.back_end, caps.max_calls, caps.max_cost)
-        control = Control(allowed.max_calls, allowed.max_cost, allowed.price, caps.concurrency, reins.report)
+    control = job_control(
+        project, work.model.model, work.back_end, caps.max_calls, caps.max_cost, caps.concurrency, reins.report,
+        caps.patience,
+    )  # fmt: skip
     reins.take(control)
     role, column = ("judge", "judge_key") if work.things == COMPARISONS else ("generator", "generator_key")
     with project.transaction() as cursor:

@@ -1,5 +1,5 @@
--- Queries, or some of their passages, that several assessors judge without seeing what the others gave. One a query is
--- open at a time. passage_keys is NULL for all of the query's passages; adjudicator is NULL for any organizer.
+-- Queries, or some of their passages, that several assessors judge without seeing what the others gave. No passage of a
+-- query is in two that are open. passage_keys is NULL for all of the query's passages; adjudicator is NULL for any organizer.
 CREATE TABLE doubles (
     double_key INTEGER PRIMARY KEY,
     query_key INTEGER NOT NULL,

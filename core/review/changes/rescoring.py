@@ -27,15 +27,27 @@ def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]
         found: by query id the score of every run that answered it; None for a query that has nothing to score, which
             leaves the mean.
     """
-    per_query = {
-        run: {query: score for query, score in scores.items() if query not in found}
-        | {query: by_run[run] for query, by_run in found.items() if by_run is not None and run in by_run}
-        for run, scores in board.per_query.items()
-    }
     kept = [query for query in board.query_ids if found.get(query, {}) is not None]
     query_ids = kept + [query for query, by_run in found.items() if by_run is not None and query not in kept]
-    systems = order_systems(per_query, query_ids, board.policy)
+    per_query = {run: _with(scores, run, found) for run, scores in board.per_query.items()}
+    # Whoever's scores stay has the mean that it had, if it is one over the same queries.
+    same = query_ids == board.query_ids
+    stays = {
+        system.run: system for system in board.systems if same and per_query[system.run] == board.per_query[system.run]
+    }
+    systems = order_systems(per_query, query_ids, board.policy, stays)
     return replace(board, systems=systems, per_query=per_query, query_ids=query_ids)
+
+
+def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
+    """The scores of a run by query, with those that were found in the place of its own."""
+    after = dict(scores)
+    for query, by_run in found.items():
+        if by_run is not None and run in by_run:
+            after[query] = by_run[run]
+        else:
+            after.pop(query, None)
+    return after
 
 
 def moves(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:

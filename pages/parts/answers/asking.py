@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -18,7 +19,6 @@ from core.pipelines import (
     ORDERS,
     TEMPERATURE,
     AnswerRule,
-    AnswerWork,
     Caps,
     Evaluation,
     GeneratorPlan,
@@ -41,7 +41,7 @@ from core.pipelines import (
     start_answering,
     start_comparing,
 )
-from core.project import Project, answer_models, run_names
+from core.project import AnswerModel, Project, answer_models, run_names
 from pages.parts.answers import looking
 from pages.parts.shared import background, model_place, presses, ui
 from pages.parts.shared.job_plan import count
@@ -143,7 +143,7 @@ def _generate(project: Project) -> None:
         return
     if ready.asks:
         tag(answers_price(project, ready, planned), ready.model.model)
-        caps = budget(project, ready.model.model, caps, "answers")
+        caps = budget(project, ready.model, caps, "answers")
     else:
         st.caption("No calls, no tokens, no money.")
     if presses.button("Generate", type="primary", icon=":material/play_arrow:", key="answers begin"):
@@ -222,7 +222,7 @@ def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> Non
         return
     st.markdown(f"**{len(wanted):,}** comparisons {what} are still to be made; equal texts are compared once.")
     tag(comparing_price(project, ready, wanted), ready.model.model)
-    caps = budget(project, ready.model.model, caps, key)
+    caps = budget(project, ready.model, caps, key)
     if presses.button("Compare", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
         start_comparing(project, ready, pairs, ui.author(), caps)
         st.rerun()
@@ -260,42 +260,26 @@ def tag(found: PriceTag, name: str) -> None:
     )  # fmt: skip
 
 
-def budget(project: Project, name: str, caps: Caps, key: str) -> Caps:
-    """The caps of a job."""
-    columns = st.columns(3)
+def budget(project: Project, model: AnswerModel, caps: Caps, key: str) -> Caps:
+    """The caps of a job that asks a model, and how long it waits for one behind an endpoint."""
+    columns = st.columns(4)
     calls = columns[0].number_input("Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap")
-    priced = name in prices(project)
+    priced = model.model in prices(project)
     money = columns[1].number_input(
         "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", disabled=not priced,
         help=None if priced else "Set a price for the model on the Grading screen first.",
     )  # fmt: skip
     flying = columns[2].number_input("Calls in flight", 1, 1024, caps.concurrency, key=f"{key} flying")
-    return Caps(
-        max_calls=None if calls is None else int(calls), max_cost=money if priced else None, concurrency=int(flying),
-        retry_failed=caps.retry_failed,
+    patience = caps.patience
+    if model.parameters.get("at") == "openai":
+        with columns[3]:
+            patience = background.choose_patience(f"{key} patience", patience)
+    return replace(
+        caps, max_calls=None if calls is None else int(calls), max_cost=money if priced else None,
+        concurrency=int(flying), patience=patience,
     )  # fmt: skip
 
 
 def progress(project: Project) -> None:
     """The job that runs with its reins, or how the last one of this server ended."""
-    background.accompany(project, current_answer_work, _watch, _ended)
-
-
-def _watch(work: AnswerWork) -> None:
-    now = work.progress
-    failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
-    left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
-    background.box(work.name, now.done, now.total, work.things, work.reins, f"{failed}{left}", list(work.log))
-
-
-def _ended(work: AnswerWork) -> None:
-    for name, end in work.ended.items():
-        said = f"{ui.plain(name)}: {end.graded:,} {work.things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
-        if end.state == "done" and not end.failed:
-            continue
-        what = {"cancelled": "Cancelled", "stopped": "Stopped at its budget", "done": "Done"}.get(end.state, "Failed")
-        more = f" {ui.plain(end.message)}" if end.message else ""
-        again = "" if end.state == "done" else " Begin again under Generate to go on with the rest."
-        st.warning(f"{what}: {said}{more}{again}", icon=":material/info:")
-    if not work.ended and work.progress.message:
-        st.error(ui.plain(work.progress.message), icon=":material/error:")
+    background.accompany_steps(project, current_answer_work, "Generate and compare")

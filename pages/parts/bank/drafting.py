@@ -26,6 +26,10 @@ from core.types import Question
 from pages.parts.shared import drafting_model, policy_widgets, ui
 
 WHAT = {"question": "Questions", "nugget": "Key facts"}
+ASKED = (
+    "The model is being asked. What it has answered is kept, whatever happens. An endpoint that is gone is not waited"
+    " for here; `exam generate` does wait."
+)
 USUAL = ""
 """The choice of no prompt in particular."""
 
@@ -107,7 +111,7 @@ def _offered(passage: KeyPassage) -> str:
 def _ask(query_id: str, settings: dict[str, str], work: Callable[[Watch], Report]) -> None:
     """Ask the model and show how far it is; the dialog closes when it has answered."""
     drafting_model.remember(settings)
-    bar = st.progress(0.0, text="The model is being asked. What it has answered is kept, whatever happens.")
+    bar = st.progress(0.0, text=ASKED)
 
     def watch(done: int, total: int) -> None:
         if done:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.pipelines import BackgroundSitting, Sit, current_sitting, standing, start_sitting
+from core.graders import back_end_name
+from core.pipelines import Sit, current_sitting, standing, start_sitting
 from core.project import Project, find_students
 from pages.parts.shared import background, ui
 
@@ -15,7 +16,8 @@ def offer(project: Project, exam: str) -> None:
     running = current_sitting(project)
     if running is not None and not running.over:
         return
-    known = [standing(project, one, exam) for one in find_students(project, None) if not one.sat_elsewhere]
+    students = [one for one in find_students(project, None) if not one.sat_elsewhere]
+    known = [standing(project, one, exam) for one in students]
     missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
     if not missing and not failed:
         return
@@ -27,9 +29,12 @@ def offer(project: Project, exam: str) -> None:
             help="Rules call no model.",
         )  # fmt: skip
         cost = st.number_input("Cost at most", 0.0, None, None, key="sit cost", placeholder="No cap")
+        patience = Sit.patience
+        if any(back_end_name(one.parameters) == "openai" for one in students):
+            patience = background.choose_patience("sit patience")
         if st.button("Begin", type="primary", key="sit begin"):
             request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
-                          retry_failed=again)  # fmt: skip
+                          retry_failed=again, patience=patience)  # fmt: skip
             try:
                 start_sitting(project, request, ui.author())
             except WorkbenchError as error:
@@ -40,21 +45,4 @@ def offer(project: Project, exam: str) -> None:
 
 def progress(project: Project) -> None:
     """The sitting that runs, or how the last one of this server ended."""
-    background.accompany(project, current_sitting, _watch, _ended)
-
-
-def _watch(sitting: BackgroundSitting) -> None:
-    now = sitting.progress
-    background.box(sitting.student or "Preparing", now.done, now.total, "items", sitting.reins)
-
-
-def _ended(sitting: BackgroundSitting) -> None:
-    for student, end in sitting.ended.items():
-        if end.state != "done" or end.failed:
-            st.warning(
-                f"{ui.plain(student)}: {end.state}, {end.graded:,} answered, {end.failed:,} failed."
-                f" {ui.plain(end.message)}",
-                icon=":material/error:",
-            )
-    if not sitting.ended and sitting.progress.message:
-        st.error(ui.plain(sitting.progress.message), icon=":material/error:")
+    background.accompany_steps(project, current_sitting, "Sit the exam")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.grading import PriceTag, make_drafter
+from core.grading import PriceTag, Request, make_drafter
 from core.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
 from core.project import Project, run_names
 from pages.parts.shared import background, drafting_model, ui
@@ -65,11 +65,16 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
     left, right = st.columns(2)
     calls = left.number_input("Calls at most", 1, None, None, key="writer calls", placeholder="No cap")
     cost = right.number_input("Money at most", 0.0, None, None, key="writer money", placeholder="No cap")
+    patience = Request.patience
+    if settings.get("back_end") == "openai":
+        patience = background.choose_patience("writer patience")
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
         drafting_model.remember(settings)
         try:
-            start_writing(project, make_drafter(settings), author, wanted, None if calls is None else int(calls), cost)
+            start_writing(
+                project, make_drafter(settings), author, wanted, None if calls is None else int(calls), cost, patience
+            )
         except WorkbenchError as error:
             ui.show_error(error)
         else:
@@ -82,7 +87,7 @@ def progress(project: Project) -> None:
 
 
 def _watch(writing: BackgroundWriting) -> None:
-    background.box(writing.model, writing.done, writing.total, "passages", writing.control)
+    background.box(writing.model, writing.done, writing.total, "passages", writing.control, failures=list(writing.log))
 
 
 def _ended(writing: BackgroundWriting) -> None:

@@ -59,7 +59,9 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     found = doubles(project)
     for one in found:
         row(project, one, texts.get(one.query_id, one.query_id))
-    free = {query: text for query, text in texts.items() if query not in {one.query_id for one in found}}
+    # Of a query in which some passages are judged so, others may be.
+    whole = {one.query_id for one in found if one.passages is None}
+    free = {query: text for query, text in texts.items() if query not in whole}
     with st.form("double", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
         people = st.multiselect("Ask", names, placeholder="Whoever claims it", width=240)
@@ -81,7 +83,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
 
 def row(project: Project, one: Double, text: str) -> None:
     """One query that several people judge: who takes part, and the ways to end that."""
-    with st.container(key=f"person-double-{one.query_id}", horizontal=True, vertical_alignment="center", border=True):
+    with st.container(key=f"person-double-{one.key}", horizontal=True, vertical_alignment="center", border=True):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
         turns = [f"{name}: {turn}" + (f" ({one.reasons[name]})" if name in one.reasons else "")
                  for name, turn in one.people.items()]  # fmt: skip
@@ -94,10 +96,14 @@ def row(project: Project, one: Double, text: str) -> None:
         for name in one.present:
             if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
                 did(
-                    partial(release_double, project, one.query_id, name, ui.author()), f"{name} takes no part any more."
+                    partial(release_double, project, one.query_id, name, ui.author(), one.key),
+                    f"{name} takes no part any more.",
                 )
         if presses.button("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
-            did(partial(end_double, project, one.query_id, ui.author()), "Ended: what was given is open to all.")
+            did(
+                partial(end_double, project, one.query_id, ui.author(), one.key),
+                "Ended: what was given is open to all.",
+            )
 
 
 def agreement_between(project: Project) -> None:

@@ -11,7 +11,7 @@ from pages.parts.shared import presses, ui
 def blind_beside(project: Project, query_id: str, passage_id: str) -> None:
     """Say that others judge the passage, too, and are not seen; nothing for who takes no part in that."""
     mine = [one for one in doubles(project) if one.query_id == query_id and ui.person() in one.present]
-    if any(one.passages is None or passage_id in one.passages for one in mine):
+    if any(one.holds(passage_id) for one in mine):
         st.caption(
             ":material/visibility_off: Others judge this, too. What they give is hidden from you until it is"
             " adjudicated, and so is what you give from them; nothing of it counts before."

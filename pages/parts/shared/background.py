@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 import streamlit as st
 
+from core.graders import Awaited
+from core.grading import LONGEST_PATIENCE, Progress, Request
+from core.pipelines import Background
 from core.project import Project
 from pages.parts.shared import presses, ui
 
 PACE = 1.0
 """Seconds between two looks."""
 LOG_LINES = 30
+MINUTE = 60
+STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its budget", "done": "Done"}
+"""How a step ended that did not break, in words."""
 
 
 class Work(Protocol):
@@ -28,6 +35,8 @@ class Reins(Protocol):
     def paused(self) -> bool: ...
     @property
     def cancelled(self) -> bool: ...
+    @property
+    def awaited(self) -> Awaited | None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def cancel(self) -> None: ...
@@ -66,6 +75,70 @@ def _look(project: Project, current: Callable[[Project], Some | None], draw: Cal
     draw(work)
 
 
+def accompany_steps(project: Project, current: Callable[[Project], Background | None], again: str) -> None:
+    """As `accompany`, for work in steps that asks students, generators or judges: the same box, and the same end.
+
+    Args:
+        current: finds the work of a project.
+        again: where to begin again, as "Sit the exam".
+    """
+    accompany(project, current, _watch_step, partial(_steps_ended, again=again))
+
+
+def _watch_step(work: Background) -> None:
+    now = work.progress
+    failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
+    left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
+    box(work.who, now.done, now.total, work.things, work.reins, f"{failed}{left}", list(work.log))
+
+
+def _steps_ended(work: Background, again: str) -> None:
+    for name, end in work.ended.items():
+        if end.state != "done" or end.failed:
+            _step_ended(name, end, work.things, again)
+    if not work.ended and work.progress.message:
+        st.error(ui.plain(work.progress.message), icon=":material/error:")
+
+
+def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
+    said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
+    more = f" {ui.plain(end.message)}" if end.message else ""
+    # Where somebody or a cap stopped it, the message says how to go on.
+    rest = f" Begin again under {again}: only what is missing is asked." if end.state == "failed" else ""
+    draw, icon = (st.error, "error") if end.state == "failed" else (st.warning, "info")
+    draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
+
+
+def standing_still(reins: Reins) -> str:
+    """Why work does not go on now, as Markdown: stopping, paused, waiting for an endpoint; empty where it goes on."""
+    if reins.cancelled:
+        return "Stopping: calls in flight end first."
+    if reins.paused:
+        return "**Paused**. Calls that were in flight end and count."
+    if (waits := reins.awaited) is None:
+        return ""
+    until = "" if waits.until is None else f" It is given up at {waits.until:%H:%M}."
+    return (
+        f"**Waits for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
+        f" The job goes on by itself.{until}"
+    )
+
+
+def choose_patience(key: str, seconds: float = Request.patience) -> float:
+    """For how many seconds a job waits for an endpoint that is gone, as whoever begins it says.
+
+    Args:
+        key: of the widget.
+        seconds: where they say nothing.
+    """
+    minutes = st.number_input(
+        "Minutes of patience", 0, round(LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
+        persist_state="session",
+        help="How long the job waits for the endpoint where that is gone. It goes on by itself once it is back.",
+    )  # fmt: skip
+    return float(MINUTE * minutes)
+
+
 def box(
     who: str, done: int, total: int, things: str, reins: Reins, facts: str = "", failures: Sequence[str] = ()
 ) -> None:
@@ -79,6 +152,8 @@ def box(
     """
     with st.container(border=True):
         st.progress(done / total if total else 0.0, text=f"{ui.plain(who)}: {done:,} of {total:,} {things}")
+        if still := standing_still(reins):
+            st.markdown(still)
         if facts:
             st.caption(facts)
         with st.container(horizontal=True):

@@ -13,7 +13,7 @@ from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_nam
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
-from pages.parts.shared import presses, ui
+from pages.parts.shared import background, presses, ui
 
 PRICED_AT_ONCE = 200_000
 """Pairs up to which the price tag is there without being asked for; it has to list them all."""
@@ -221,13 +221,9 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
             "Calls in flight", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
             help="Can be changed while the job runs.",
         )  # fmt: skip
-        patience = 60 * columns[3].number_input(
-            "Minutes of patience", 0, None, round(patience / 60), key=f"{key} patience", persist_state="session",
-            help="How long the job waits for the endpoint where that is gone. It goes on by itself once it is back.",
-        )  # fmt: skip
-    return replace(
-        request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=float(patience)
-    )
+        with columns[3]:
+            patience = background.choose_patience(f"{key} patience", patience)
+    return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=patience)
 
 
 def is_endpoint(spec: GraderSpec) -> bool:

@@ -8,7 +8,7 @@ from core.errors import WorkbenchError
 from core.graders import loading
 from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
-from pages.parts.shared import ui
+from pages.parts.shared import background, ui
 from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
@@ -115,18 +115,10 @@ def state(job: BackgroundJob) -> str:
     now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
     if job.request.batch:
         return _state_of_batches(job, since)
-    if job.control.cancelled:
-        return f"Stopping: calls in flight end first. Running {since}."
-    if found := loading():
+    if not job.control.cancelled and (found := loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
-    if job.control.paused:
-        return f"**Paused**. Calls that were in flight end and count. Begun {since}."
-    if (waits := job.control.awaited) is not None:
-        until = "" if waits.until is None else f" It is given up at {waits.until:%H:%M}."
-        return (
-            f"**Waits for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
-            f" The job goes on by itself.{until} Begun {since}."
-        )
+    if still := background.standing_still(job.control):
+        return f"{still} Begun {since}."
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"

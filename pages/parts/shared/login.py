@@ -11,12 +11,14 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitMissingAuthlibError
 
-from core.errors import NotAllowed, WorkbenchError
+from core.errors import InputError, NotAllowed, WorkbenchError
 from core.project import ACTS, ActName, Member, Project, identity_of
 from pages.parts.shared import visitor
 from pages.parts.shared.refused_logins import REFUSED, WORD
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
+DEMAND_VARIABLE = "EXAM_LOGIN"
+"""Where it is set, nobody works without a login, whatever the secrets say or do not say."""
 HOURS = 12.0
 """Hours after which somebody has to log in again, whatever the provider's own session says."""
 MEMBER = "logged in as"
@@ -25,8 +27,26 @@ _ended: dict[tuple[Any, ...], float] = {}
 
 
 def needed() -> bool:
-    """Whether the server is a shared one, on which everybody logs in."""
-    return "auth" in visitor.secrets()
+    """Whether the server is a shared one, on which everybody logs in.
+
+    Raises:
+        InputError: its secrets cannot be read.
+    """
+    demanded = os.environ.get(DEMAND_VARIABLE, "").strip().lower() not in ("", "0", "no", "false")
+    return demanded or "auth" in visitor.secrets()
+
+
+def can_log_in() -> None:
+    """Look whether people can log in, where they have to.
+
+    Raises:
+        InputError: the secrets cannot be read, or do not say with whom one logs in.
+    """
+    if "auth" not in visitor.secrets() and needed():
+        raise InputError(
+            "Nobody can log in here: the secrets of this server do not say with whom.",
+            "Whoever runs it writes the section [auth] into its secrets.toml (docs/team.md), and starts it anew.",
+        )
 
 
 def claims() -> Mapping[str, Any] | None:
@@ -111,12 +131,15 @@ def _mark(said: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def passed() -> bool:
     """Whether somebody may come in; where they have to log in first, the way to do that is drawn."""
+    ways: Mapping[str | None, str] = {}
     try:
+        can_log_in()
+        ways = _providers()
         identity()
         return True
     except WorkbenchError as error:
         told = error
-    if st.query_params.get(WORD) == REFUSED and claims() is None:
+    if ways and st.query_params.get(WORD) == REFUSED and claims() is None:
         told = NotAllowed(
             "You were not logged in: the provider refused, or what it said of you was not sound.",
             "Log in again. If that does not help, tell whoever runs this server: the reason is in its log.",
@@ -125,7 +148,7 @@ def passed() -> bool:
     with st.container(border=True):
         st.text(told.message)
         st.text(told.hint)
-        for name, title in _providers().items():
+        for name, title in ways.items():
             if st.button(title, type="primary", icon=":material/login:", key=f"log in {name}"):
                 _log_in(name)
     return False

@@ -15,9 +15,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
+from core.graders import provide_endpoints, provide_keys
 from core.project import ActName, Project, outsider, projects_folder
-from core.server import hold, let_go, open_doors, with_role
-from pages.parts.shared import address, login, look, screens
+from core.server import hold, let_go, open_doors, stopping_commands, with_role
+from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
 
 NAME = "Exam Workbench"
@@ -54,16 +55,24 @@ async def served(_: st.App) -> AsyncIterator[None]:
     The project that was named at its start is open from then on, so that commands and scripts find it there.
     """
     open_doors(_own_address())
+    # A command may come before anybody has opened a screen.
+    provide_keys(visitor.secret)
+    provide_endpoints(visitor.endpoint_tables)
+    try:
+        login.can_log_in()
+    except WorkbenchError as error:
+        _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
         try:
             await asyncio.to_thread(hold, Path(named))
         except WorkbenchError as error:
             # The screens say so too, and /healthz, and both try again.
             _log.error("%s", error)
-    try:
-        yield
-    finally:
-        let_go()
+    with stopping_commands():
+        try:
+            yield
+        finally:
+            let_go()
 
 
 def _own_address() -> str | None:

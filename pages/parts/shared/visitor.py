@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from core.errors import InputError
 from core.graders import VISITOR, Access, unshared_localhost
 
 TYPED = "typed keys"
@@ -55,5 +57,21 @@ def _plain(value: Any) -> Any:
 
 
 def secrets() -> Mapping[str, Any]:
-    """What the owner of the server keeps in its file of secrets; nothing where there is none."""
-    return st.secrets if st.secrets.load_if_toml_exists() else {}
+    """What the owner of the server keeps in its file of secrets; nothing where there is none.
+
+    Raises:
+        InputError: there is one that cannot be read. Nothing is not what it says: a login would not be asked for.
+    """
+    try:
+        if st.secrets.load_if_toml_exists():
+            return st.secrets
+        there = any(Path(place).exists() for place in st.get_option("secrets.files"))
+    except OSError:
+        # No right to read it, or a folder.
+        there = True
+    if there:
+        raise InputError(
+            "The secrets of this server cannot be read, so that nobody is let in.",
+            "Whoever runs it mends its secrets.toml (the log names the line), or who may read it, and starts it anew.",
+        )
+    return {}

@@ -1,0 +1,240 @@
+"""The ratings of a whole project as matrices, one a query: one look at the grades serves labels and coverage alike.
+
+They hold what `core.labels.ratings` gives, joined with the questions and the passages of their queries, in the form
+that `core.labels.one_query` has for one query. A pair takes one byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.bank import bank_for
+from core.labels.basis import Basis
+from core.labels.ratings import ratings as ratings_of
+from core.labels.rules import MISSING, Ratings
+from core.project import DEFAULT_POOL_DEPTH, Project
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Numbers = NDArray[np.int64]
+
+KEPT = 200_000_000
+"""Pairs up to which matrices are remembered; larger ones are made anew for each use."""
+
+_KEY = 32
+"""Bits of a key. A query's number above it and the key of a text below make one number for both."""
+_PLACE = np.uint64(40)
+"""Bits of a place in the matrices. The sum of two numbers that have different queries above them is none."""
+_NO_QUESTION, _NO_PASSAGE = np.uint64(1 << 62), np.uint64(1 << 61)
+"""Stand for texts that no query asks or has: their sum with any other number is no place either."""
+SPREAD = 64
+"""Places that a text may take on average in a table that is looked up by position."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the ratings of each query stand: a row for each text that it asks, a column for each text of its passages.
+
+    A last row and a last column of each query are for what has no text.
+
+    Args:
+        query_keys: n; ascending: the queries that ask anything.
+        weights, rows: n arrays over the questions of a query: their weights as the bank has them, and their rows.
+        questions, passages: the texts of questions and of passages, sorted: the number of the query, and below it the
+            key of the text.
+    """
+
+    query_keys: Numbers
+    weights: Sequence[NDArray[np.float64]]
+    rows: Sequence[Numbers]
+    questions: Numbers
+    passages: Numbers
+
+    @cached_property
+    def first_question(self) -> Numbers:
+        """n + 1; where the texts of each query begin in `questions`."""
+        return _begins(self.questions, len(self.query_keys))
+
+    @cached_property
+    def first_passage(self) -> Numbers:
+        """n + 1; where the texts of each query begin in `passages`."""
+        return _begins(self.passages, len(self.query_keys))
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """n + 1; where the ratings of each query begin."""
+        sizes = (np.diff(self.first_question) + 1) * (np.diff(self.first_passage) + 1)
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+    def numbers(self, query_keys: Numbers) -> Numbers:
+        """The number of each query, MISSING for one that asks nothing."""
+        return _found(self.query_keys, query_keys)
+
+    def columns(self, numbers: Numbers, text_keys: Numbers) -> Numbers:
+        """The column of each passage in the matrix of its query.
+
+        Args:
+            numbers: of the queries, none MISSING.
+            text_keys: of the passages' texts, MISSING for one that has none.
+        """
+        at = _found(self.passages, (numbers << _KEY) + text_keys)
+        known = (at != MISSING) & (text_keys != MISSING)
+        return np.where(known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers])
+
+    def places(self) -> tuple[list[_Places], list[_Places]]:
+        """Numbers of the texts of questions and of passages, whose sum is the place of their pair.
+
+        A text that several queries have stands in as many tables, a text of one query in the first.
+        """
+        query, text = self.questions >> _KEY, self.questions & (2**_KEY - 1)
+        row = np.arange(len(query)) - self.first_question[query]
+        width = np.diff(self.first_passage) + 1
+        asked = (self.starts[query] + row * width[query]).astype(np.uint64) - (query.astype(np.uint64) << _PLACE)
+        of = self.passages >> _KEY
+        column = np.arange(len(of)) - self.first_passage[of]
+        had = column.astype(np.uint64) + (of.astype(np.uint64) << _PLACE)
+        return _places(text, asked, _NO_QUESTION), _places(self.passages & (2**_KEY - 1), had, _NO_PASSAGE)
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """The ratings of every query that asks anything."""
+
+    layout: Layout
+    flat: Ratings
+
+    def ratings(self, number: int) -> Ratings:
+        """The ratings of a query, (texts of questions + 1) x (texts of passages + 1), MISSING where there is none."""
+        start, end = self.layout.starts[number : number + 2]
+        width = self.layout.first_passage[number + 1] - self.layout.first_passage[number] + 1
+        return self.flat[start:end].reshape(-1, width)
+
+
+def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
+    """The ratings of the pool, and of the top passages of every run.
+
+    Args:
+        depth: how many passages of each run to take in at least.
+    """
+    # As deep as runs are pooled, so that labels and most coverage rest on the same ones.
+    depth = max(depth, DEFAULT_POOL_DEPTH)
+    key = (base.grader.key, base.version, depth)
+    layout = project.remember(("layout", *key), partial(_layout, project, base, depth))
+    fill = partial(_filled, project, base, layout)
+    return fill() if layout.starts[-1] > KEPT else project.remember(("matrices", base.overridden, *key), fill)
+
+
+def _layout(project: Project, base: Basis, depth: int) -> Layout:
+    query, text, weight = _columns(
+        project.table(
+            "SELECT query_key, coalesce(text_key, -1), weight"
+            f" FROM {bank_for(base.grader.spec)} ORDER BY query_key, question_key",
+            base.parameters,
+        )
+    )
+    query_keys = _once(query)
+    number = np.searchsorted(query_keys, query)
+    questions = _once(((number << _KEY) + text)[text != MISSING])
+    of, had = _columns(
+        project.table(
+            "SELECT query_key, text_key FROM pool WHERE text_key IS NOT NULL UNION ALL"
+            " SELECT query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+            f" WHERE rank <= {depth:d} AND text_key IS NOT NULL"
+        )
+    )
+    by = _found(query_keys, of)
+    layout = Layout(query_keys, [], [], questions, _once(((by << _KEY) + had)[by != MISSING]))
+    at = _found(questions, (number << _KEY) + text)
+    sizes = np.diff(layout.first_question)
+    rows = np.where(text != MISSING, at - layout.first_question[number], sizes[number])
+    cuts = np.searchsorted(number, np.arange(1, len(query_keys)))
+    return Layout(query_keys, np.split(weight, cuts), np.split(rows, cuts), questions, layout.passages)
+
+
+def _filled(project: Project, base: Basis, layout: Layout) -> Matrices:
+    questions, passages = layout.places()
+
+    def take(batches: Iterable[pa.RecordBatch]) -> Ratings:
+        flat = np.full(int(layout.starts[-1]), MISSING, np.int8)
+        for batch in batches:
+            question, passage, rating = (batch.column(i).to_numpy() for i in range(3))
+            for rows in questions:
+                at = rows.of(question)
+                asked = at != _NO_QUESTION
+                # Most often all of them are: a copy of each column would take as long as the rest.
+                every = bool(asked.all())
+                row, had, given = (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
+                for columns in passages:
+                    place = row + columns.of(had)
+                    here = place < len(flat)
+                    flat[place[here].view(np.int64)] = given[here]
+        return flat
+
+    sql = f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
+    return Matrices(layout, project.batches(sql, base.parameters, take))
+
+
+class _Places:
+    """A number for each of some texts.
+
+    Args:
+        keys: of the texts, ascending, each once.
+        none: the number of every other text.
+    """
+
+    def __init__(self, keys: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> None:
+        self._keys, self._numbers, self._none = keys, numbers, none
+        self._table: NDArray[np.uint64] | None = None
+        if len(keys) and keys[-1] - keys[0] < SPREAD * len(keys):
+            # With a place on either side for what lies beyond.
+            self._table = np.full(int(keys[-1] - keys[0]) + 3, none)
+            self._table[keys - keys[0] + 1] = numbers
+
+    def of(self, keys: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """The number of each text."""
+        if self._table is not None:
+            found: NDArray[np.uint64] = self._table.take(keys - (self._keys[0] - 1), mode="clip")
+            return found
+        at = _found(self._keys, keys)
+        return np.where(at == MISSING, self._none, np.append(self._numbers, self._none)[at])
+
+
+def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
+    """Tables in which each text stands once, as many as there are of the text that most queries have."""
+    order = np.argsort(texts, kind="stable")
+    texts, numbers = texts[order], numbers[order]
+    turn = np.arange(len(texts)) - np.searchsorted(texts, texts)
+    return [_Places(texts[turn == i], numbers[turn == i], none) for i in range(int(turn.max(initial=-1)) + 1)]
+
+
+def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
+    """Where each of some numbers stands among known ones, which ascend; MISSING where it does not."""
+    if not len(known):
+        return np.full(len(wanted), MISSING, np.int64)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, at, MISSING)
+
+
+def _once(numbers: Numbers) -> Numbers:
+    """Numbers ascending, each once; those of a table come nearly sorted, which `np.unique` makes nothing of."""
+    ascending: Numbers = np.sort(numbers)
+    once: Numbers = ascending[np.diff(ascending, prepend=-1) != 0]
+    return once
+
+
+def _begins(numbers: Numbers, queries: int) -> Numbers:
+    """queries + 1; where the numbers of each query begin among those of all."""
+    return np.searchsorted(numbers, np.arange(queries + 1) << _KEY)
+
+
+def _columns(table: pa.Table) -> list[NDArray[Any]]:
+    """The columns of a table that lacks no value; keys as numbers that can be shifted."""
+    found = [column.to_numpy() for column in table.columns]
+    return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]

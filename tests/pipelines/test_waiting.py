@@ -1,0 +1,121 @@
+"""Sittings, answers and items wait for an endpoint that is gone, as grading does: in sight, and for as long as told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from core.grading import make_drafter
+from core.pipelines import (
+    Caps,
+    GeneratorPlan,
+    JudgePlan,
+    Plan,
+    Reins,
+    Sit,
+    Wanted,
+    WantedAnswers,
+    add_student,
+    compare_answers,
+    generate_answers,
+    make_generator,
+    make_judge,
+    sit,
+    sittings,
+    start_writing,
+)
+from core.project import Project
+from tests.made.endpoint_calls import until
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
+from tests.made.exams import put_exam
+from tests.pipelines.answers.made import Script, Told, collection
+
+NAMES = ("q1", "q2")
+DRAWS = ("1894", "in 1894", "1894")
+TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1894") for name in NAMES}
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.graders.endpoint.absence.FIRST_PAUSE", 0.01)
+
+
+class Away(Script):
+    """Is gone from its third call on, for six calls."""
+
+    def __init__(self) -> None:
+        super().__init__(TOLD)
+        self.numbers = count()
+
+    def __call__(self, seen: Seen) -> Reply:
+        if 2 <= next(self.numbers) < 8:
+            return status(503)
+        if "jar" in seen.prompt:
+            return chat('{"answer": "A"}' if seen.wants_json else "A", model=seen.body["model"])
+        return super().__call__(seen)
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(Away()) as running:
+        yield running
+
+
+def settings(server: EndpointServer, model: str = "m") -> dict[str, object]:
+    return {"model": model, "base_url": server.url, "attempts": 1}
+
+
+def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project, server: EndpointServer) -> None:
+    put_exam(project, 6)
+    add_student(project, Plan(None, settings(server), name="remote"), "ann")
+    said: list[str] = []
+    final = sit(project, Sit(concurrency=1), "ann", reins=Reins(said.append))["remote"]
+    assert (final.state, final.graded, final.failed) == ("done", 6, 0)
+    assert server.counts.total() == 6 + 6, "what was answered is not asked again"
+    assert any("waits for the endpoint, next try at" in line for line in said)
+
+
+def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(project: Project) -> None:
+    put_exam(project, 2)
+    with EndpointServer() as gone:
+        pass
+    for name in ("first", "second"):
+        add_student(project, Plan(None, settings(gone, name), name=name), "ann")
+    add_student(project, Plan("random", name="chance"), "ann")
+    ended = sit(project, Sit(patience=0.02), "ann")
+    assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
+    told = r"does not answer and was waited for .* then ask for what is missing. .* and not begun: second"
+    assert re.search(told, ended["first"].message)
+    assert [(one.student, one.failed) for one in sittings(project)] == [("chance", 0), ("first", 0)]
+
+
+def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServer) -> None:
+    collection(project, TOLD, {"one": {name: [f"gold-{name}"] for name in NAMES}})
+    said: list[str] = []
+    ready = make_generator(project, GeneratorPlan(settings(server)))
+    wanted = WantedAnswers(ks=(1,), draws=2)
+    done = generate_answers(project, ready, wanted, "ann", Caps(concurrency=1), reins=Reins(said.append))
+    assert (done.state, done.graded, done.failed) == ("done", 6, 0)
+    assert "the endpoint answers again" in said
+    with EndpointServer() as gone:
+        pass
+    judge = make_judge(project, JudgePlan("llm", settings(gone)))
+    pair = ("When did it open?", "1894", ("in 1894",))
+    final = compare_answers(project, judge, [pair], "ann", Caps(patience=0.02))
+    assert final.state == "failed" and "was waited for" in final.message
+
+
+def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: Project) -> None:
+    put_exam(project, 3)
+    with EndpointServer() as gone:
+        pass
+    writing = start_writing(project, make_drafter(settings(gone)), "ann", Wanted("exam"))
+    until(lambda: writing.control.awaited)
+    writing.control.pause()
+    assert writing.control.paused and not writing.over
+    writing.control.cancel()
+    assert writing.wait(60) and writing.report is not None
+    assert (writing.report.asked, writing.report.stopped, writing.message) == (0, 3, "")

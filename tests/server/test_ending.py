@@ -1,0 +1,50 @@
+"""A server that is asked to end waits for no command that takes long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from core.project import open_project
+from core.server import stopping_commands
+from core.server.running import Asked, Running
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
+
+
+def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(planned.read_bytes())
+    heard: list[int] = []
+
+    def slowly(seen: Seen) -> Reply:
+        if len(server.seen) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return replace(well(seen), delay=0.05)
+
+    async def serve() -> int:
+        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
+        with stopping_commands():
+            Running(
+                Asked(words, project, "ann", owner=True),
+                lambda *_: None,
+                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
+            )
+            return await ended
+
+    known = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    ours = signal.getsignal(signal.SIGTERM)
+    project = open_project(path)
+    try:
+        with EndpointServer(slowly) as server:
+            assert asyncio.run(serve()) == 1
+            asked = len(server.seen)
+        assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
+        state, graded, total = project.rows("SELECT state, graded, total FROM jobs")[-1]
+        assert (state, graded) == ("cancelled", asked) and asked < total
+    finally:
+        signal.signal(signal.SIGTERM, known)
+        project.close()
