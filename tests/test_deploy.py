@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 import yaml
+from streamlit.config import get_config_options
 
-from pages.parts.shared import ui
+from core.cli import cli
+from pages.parts.shared import login, ui
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -51,6 +55,50 @@ def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
     assert caddy.count("{") == caddy.count("}")
     assert "reverse_proxy workbench:8501" in caddy and "{$EXAM_HOST}" in caddy
     assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_proxy_takes_uploads_as_large_as_the_app_does() -> None:
+    allowed = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    # Caddy's megabytes are of 1,000,000 bytes, and a form has lines around a file.
+    assert allowed is not None and int(allowed[1]) * 10**6 > settings["server"]["maxUploadSize"] * 2**20 + 10**6
+
+
+def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    app = services["workbench"]
+    assert app["env_file"] == ".env" and app["environment"][login.DEMAND_VARIABLE] == "1"
+    known = {option.env_var for option in get_config_options().values()}
+    assert {name for name in app["environment"] if name.startswith("STREAMLIT_")} <= known
+    section = _section()
+    named = set(re.findall(r"\b(EXAM_[A-Z_]*[A-Z])\b", section)) | {
+        n for n in app["environment"] if n.startswith("EXAM_")
+    }
+    # That one is the compose file's own, and the proxy's.
+    assert "EXAM_HOST" in services["proxy"]["environment"]
+    program = [path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py")]
+    read = "".join(path.read_text(encoding="utf-8") for path in program)
+    assert {name for name in named - {"EXAM_HOST"} if f'"{name}"' not in read} == set()
+
+
+def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
+    section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
+    assert "ARG TORCH_INDEX=" in image and "--build-arg TORCH_INDEX=" in section
+    given = re.findall(r"docker compose (?:exec|run)[-\w ]*? workbench exam ([^`\n]+)", section)
+    assert len(given) >= 6
+    for words in given:
+        command: click.Command = cli
+        with click.Context(command) as context:
+            for word in words.split():
+                if not isinstance(command, click.Group):
+                    break
+                command = command.get_command(context, word) or pytest.fail(f"exam {words} is no command")
+
+
+def _section() -> str:
+    """What is documented of the way from a blank machine to a login."""
+    return (ROOT / "docs" / "team.md").read_text(encoding="utf-8").partition("## From a blank machine to a login\n")[2]
 
 
 def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> None:

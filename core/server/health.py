@@ -16,8 +16,13 @@ from core.server.holding import held, hold
 _log = logging.getLogger(__name__)
 
 
+NOT_WELL = {"message": "The server is not well.", "hint": "Its log says why: whoever runs it can read that."}
+"""What everybody is told. The reason names a project and where it lies, of which only its people know."""
+_logged = ""
+
+
 async def health(check: Callable[[], None]) -> Response:
-    """Whether the process is up, its project open, and the database answering: 200, or 503 with the reason.
+    """Whether the process is up, its project open, and the database answering: 200, or 503 with the reason in the log.
 
     Args:
         check: what has to hold beside; raises WorkbenchError where it does not.
@@ -26,15 +31,21 @@ async def health(check: Callable[[], None]) -> Response:
         check()
         await run_in_threadpool(_look)
     except WorkbenchError as error:
-        return JSONResponse({"message": error.message, "hint": error.hint}, 503)
+        _log_once(str(error))
+        return JSONResponse(NOT_WELL, 503)
     except Exception as error:
         _log.error("the server is not well: %s", error, exc_info=error)
-        said = {
-            "message": "The database does not answer.",
-            "hint": "Look into the log of the server, or start it anew.",
-        }
-        return JSONResponse(said, 503)
+        return JSONResponse(NOT_WELL, 503)
+    _log_once("")
     return JSONResponse({"message": "Up, and every open project answers.", "projects": len(held())})
+
+
+def _log_once(reason: str) -> None:
+    """Log why the server is not well, unless it was just that when it was looked at last; nothing for one that is."""
+    global _logged
+    if reason and reason != _logged:
+        _log.error("the server is not well: %s", reason)
+    _logged = reason
 
 
 def _look() -> None:

@@ -14,7 +14,7 @@ import pytest
 from core.errors import InputError
 from core.project import change_member, open_project, remove_member, set_member
 from core.server import hold, let_go, with_role
-from core.server.health import health
+from core.server.health import NOT_WELL, health
 from tests.made.engine_failure import break_database
 
 
@@ -56,7 +56,9 @@ def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dic
     project.close()
 
 
-def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone(apart: Path, tmp_path: Path) -> None:
+def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone(
+    apart: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def looked(check: Callable[[], None] = lambda: None) -> tuple[int, dict[str, object]]:
         answer = asyncio.run(health(check))
         return answer.status_code, json.loads(answer.body)
@@ -72,7 +74,12 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
             raise InputError("Nobody can log in.", "Say with whom.")
 
         # What the screens need beside the projects is looked at, too.
-        assert looked(refuse) == (503, {"message": "Nobody can log in.", "hint": "Say with whom."})
+        caplog.clear()
+        # Why is for the log, once: everybody may ask.
+        assert looked(refuse) == looked(refuse) == (503, NOT_WELL)
+        assert [one.getMessage() for one in caplog.records] == [
+            "the server is not well: Nobody can log in. Say with whom."
+        ]
         # The file is closed and opened again, of which nobody has to know.
         break_database(project)
         assert looked()[0] == 200 and len(project.reopenings) == 1
@@ -82,7 +89,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         path.write_bytes(b"nothing of it" * 1000)
         for _ in range(2):
             status, said = looked()
-            assert status == 503 and said["message"] and said["hint"], said
+            assert (status, said) == (503, NOT_WELL)
+        assert "some.duckdb cannot be opened" in caplog.text
         # Whoever had a role is told of it all the same, and what is wrong when they come.
         assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
