@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 
-KEPT = 200_000_000
+KEPT = 50_000_000
 """Pairs up to which matrices are remembered; larger ones are made anew for each use."""
 
 _KEY = 32

@@ -1,6 +1,6 @@
-"""The rules that turn ratings into labels and weights into numbers, each twice: in SQL and for one query in memory.
+"""The rules that turn ratings into labels and weights into numbers, each twice: in SQL and in memory, query by query.
 
-A property test holds the two forms together.
+Tests hold the two forms together.
 """
 
 from __future__ import annotations
