@@ -15,7 +15,7 @@ from core.cli.options import counted, json_option, opened, print_json, print_tab
 from core.errors import GradingError
 from core.graders import PassingError
 from core.grading import (
-    PATIENCE,
+    MOST_FAILED_LOOKS,
     Progress,
     Request,
     Standing,
@@ -123,7 +123,7 @@ def _follow(project_path: Path | None, chosen: GraderChoice, keys: list[int], wa
                 now, failures = step(project, grader, current_author()), 0
             except PassingError as error:
                 failures += 1
-                if not wait or failures > PATIENCE:
+                if not wait or failures > MOST_FAILED_LOOKS:
                     raise
                 tell(f"exam: {error.message}")
                 now = standing(project, grader)

@@ -152,8 +152,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         told = reading.tells(prompt, parameters)
     else:
         told = "" if prompt.name in reading.prompts.values() else prompt.name
+    by = ", by vLLM" if where == "vllm" else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)}{by})"))),
         method=reading.name,
         model=model,
         prompt=prompt.name,

@@ -7,7 +7,7 @@ from core.grading.batch_planning import begin
 from core.grading.batch_records import CallBatch, call_batches
 from core.grading.batch_rounds import cancel, step
 from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
-from core.grading.batching import PATIENCE, begin_batches, outcome, pauses, run_batches
+from core.grading.batching import MOST_FAILED_LOOKS, begin_batches, outcome, pauses, run_batches
 from core.grading.billing import Bill, billed, bills, told_of
 from core.grading.budgets import budget, job_control, trial_control
 from core.grading.carrying import Carrier, carry
@@ -51,8 +51,8 @@ __all__ = [
     "KINDS",
     "LONGEST_PATIENCE",
     "MOST",
+    "MOST_FAILED_LOOKS",
     "NO_USABLE_RATING",
-    "PATIENCE",
     "BackgroundJob",
     "BatchJob",
     "Bill",

@@ -19,7 +19,7 @@ FIRST_PAUSE = 2.0
 GROWTH = 1.5
 LONGEST_PAUSE = 120.0
 """Seconds between two looks: a batch takes minutes at least, and a day at most."""
-PATIENCE = 60
+MOST_FAILED_LOOKS = 60
 """Looks in a row that may fail before nobody waits any longer: about two hours."""
 
 
@@ -108,7 +108,7 @@ def run_batches(
         except PassingError as error:
             failures += 1
             control.report(error.message)
-            if failures > PATIENCE:
+            if failures > MOST_FAILED_LOOKS:
                 raise
         if now.jobs:
             wait(next(pause))

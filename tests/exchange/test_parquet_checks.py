@@ -123,6 +123,9 @@ BROKEN = [
     ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "the query is not among the queries"),
     ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "too long"),
     ("INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)", "not among the"),
+    ("INSERT INTO doubles SELECT unnest([998, 999]), (SELECT min(query_key) FROM queries),"
+     " [(SELECT min(passage_key) FROM passages)], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL",
+     "a passage of it is in another one that is open"),
     ("INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)", "none of asked, claimed"),
     ("INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)", "out of range"),
     ("INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)", "no day of this world"),

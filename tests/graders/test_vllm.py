@@ -184,6 +184,7 @@ def test_by_vllm_a_grader_is_another_one(described: Path) -> None:
     )
     assert len({plain.fingerprint, by_vllm.fingerprint, half.fingerprint}) == 3
     assert by_vllm.parameters == plain.parameters | {"back_end": "vllm"}
+    assert by_vllm.name == plain.name.replace(")", ", by vLLM)")
     assert by_vllm.prompt_hash == plain.prompt_hash and half.parameters["dtype"] == "bfloat16"
     choice = make_grader("choice", {"model": str(described), "back_end": "vllm"}).spec
     assert choice.parameters["by"] == "likelihood"

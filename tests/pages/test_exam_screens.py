@@ -26,6 +26,7 @@ from core.pipelines import (
 from core.pipelines import exam_items as items_of
 from core.project import Project, add_passages
 from pages.parts.exams import planting
+from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
 from tests.made.screens import charts, choose, looking_at, metric, named, press, said, served, shared, sound, visit
@@ -77,6 +78,24 @@ def test_a_student_is_added_and_sits(project: Project) -> None:
     shown = app.dataframe[0].value
     assert list(shown["Student"]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
     assert "Begin" not in [button.label for button in app.button], "nothing is left to be answered"
+
+
+def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(project: Project) -> None:
+    put_exam(project, 2)
+    gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
+    add_student(project, Plan(None, gone, name="remote"), "ann")
+    app = visit("students")
+    assert named(app.number_input, "Minutes of patience").value == 60
+    named(app.number_input, "Minutes of patience").set_value(90)
+    press(app, "Begin")
+    sitting = current_sitting(project)
+    assert sitting is not None and sitting.request.patience == 90 * 60
+    until(lambda: sitting.reins.awaited or sitting.over)
+    app = visit("students")
+    assert "**Waits for the endpoint**, next try at" in said(app) and "It is given up at" in said(app)
+    press(app, "Cancel")
+    assert sitting.wait(60)
+    assert "Cancelled: remote: 0 answers, 0 failed" in said(visit("students"))
 
 
 def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:

@@ -276,6 +276,10 @@ RULES: Final = (
     Rule("doubles", f"wanted BETWEEN 2 AND {MOST_WANTED}", f"it is not wanted of 2 to {MOST_WANTED} people"),
     Rule("doubles", "passage_keys IS NULL OR len(passage_keys) > 0", "it is about no passage"),
     Rule("doubles", "(ended_by IS NULL) = (ended_at IS NULL)", "it is not said who ended it, or when"),
+    Rule("doubles", "ended_at IS NOT NULL OR NOT EXISTS (SELECT * FROM doubles d WHERE d.query_key = t.query_key"
+         " AND d.double_key < t.double_key AND d.ended_at IS NULL AND (d.passage_keys IS NULL OR t.passage_keys IS NULL"
+         " OR list_has_any(d.passage_keys, t.passage_keys)))",
+         "a passage of it is in another one that is open"),
     Rule("double_turns", f"act IN {_one_of(TURNS)}", f"what is said of somebody is none of {', '.join(TURNS)}"),
     Rule("double_turns", "length(name) > 0", "it is not said who takes part"),
     Rule("adjudications", f"value BETWEEN 0 AND if(question_key IS NULL, {max(SCALE)}, {MAX_RATING})",

@@ -172,8 +172,9 @@ class VllmBackEnd(TextBackEnd):
 
     def _run(self, prompts: list[list[int]], parameters: list[Any]) -> list[Any]:
         """What the engine gives for each prompt."""
+        engine = self._loaded.model
         try:
-            outputs: list[Any] = self._loaded.model.generate(
+            outputs: list[Any] = engine.generate(
                 [{"prompt_token_ids": prompt} for prompt in prompts], parameters, use_tqdm=False
             )
         except Exception as error:

@@ -103,7 +103,8 @@ def _steps_ended(work: Background, again: str) -> None:
 def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
     said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
     more = f" {ui.plain(end.message)}" if end.message else ""
-    rest = "" if end.state == "done" else f" Begin again under {again}: only what is missing is asked."
+    # Where somebody or a cap stopped it, the message says how to go on.
+    rest = f" Begin again under {again}: only what is missing is asked." if end.state == "failed" else ""
     draw, icon = (st.error, "error") if end.state == "failed" else (st.warning, "info")
     draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
 
