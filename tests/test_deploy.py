@@ -84,7 +84,9 @@ def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
 def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
     section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
-    assert "ARG TORCH_INDEX=" in image and "--build-arg TORCH_INDEX=" in section
+    build = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]["build"]
+    assert build["args"] == {"TORCH_INDEX": "${TORCH_INDEX:-}"}
+    assert "ARG TORCH_INDEX=\n" in image and "`TORCH_INDEX=`" in section
     given = re.findall(r"docker compose (?:exec|run)[-\w ]*? workbench exam ([^`\n]+)", section)
     assert len(given) >= 6
     for words in given:

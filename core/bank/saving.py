@@ -203,7 +203,7 @@ def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
     own = ("question_id", "query_id", "kind", "weight", "active", "subtopic_id", "answer_key", "note")
     columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in own}
     columns["text"] = [row.text.strip() if row.text else None for row in rows]
-    columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) for row in rows]
+    columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) if row.choices else "[]" for row in rows]
     columns["position"] = list(range(len(rows)))
     columns["place"] = [row.position for row in rows]
     stage(cursor, "incoming_bank", columns, types)

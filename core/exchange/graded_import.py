@@ -85,6 +85,8 @@ class GradedImport:
         self.counts["queries"] += add_topics(cursor, batch.facets)
         self.counts["passages"] += batch.passages
         self.counts["new passages"] += add_passages(cursor, map(Passage, batch.ids, batch.texts), self.keeper)
+        # They are most of a batch, and needed no more.
+        batch.texts.clear()
         name_passages(cursor, batch.textless)
         list_passages(cursor, batch.listed)
         if batch.runs:
@@ -129,8 +131,12 @@ class GradedImport:
         key_of = dict(zip(texts["passage_id"].to_pylist(), texts["text_key"].to_pylist(), strict=True))
         passages = pa.array(map(key_of.get, batch.graded), pa.int32())
         size = len(grades)
+        # Failures are written with what is NULL, too; a million grades of which nothing is known need no room for it.
+        needed = DETAILS if grades["rating"].null_count else ("defaulted", *grades.column_names)
         columns = {
-            name: grades[name] if name in grades.column_names else pa.nulls(size, DETAILS[name]) for name in DETAILS
+            name: grades[name] if name in grades.column_names else pa.nulls(size, DETAILS[name])
+            for name in DETAILS
+            if name in needed
         }
         if grades["rating"].null_count:
             # What a failed pair has for an answer is what the model wrote.

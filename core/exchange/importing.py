@@ -448,6 +448,8 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
         with _no_collecting():
             for batch in files.batches():
                 into.write(batch)
+                # Else it would be there until the next one is.
+                del batch
         names = ", ".join(Path(source.name).name for source in sources)
         counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)

@@ -303,10 +303,10 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
     if not ids:
         return
-    if not grader.allowed.issuperset(ratings) or not RATING_TYPES.issuperset(map(type, ratings)):
+    if not grader.allowed.issuperset(ratings) or not (taken or RATING_TYPES.issuperset(map(type, ratings))):
         _refuse_rating(ids, ratings, grader)
     answers = [answered.get(question_id) for question_id in ids] if answered else [None] * len(ids)
-    if not ANSWER_TYPES.issuperset(map(type, answers)):
+    if answered and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("an answer is not a text")
     if ids == state.asked:
         # Most passages are asked what the one before was: ids that were seen before are found faster than equal ones.

@@ -50,7 +50,7 @@ class RepeatedRatings:
 
     def __init__(self) -> None:
         # Nobody who writes a file knows it, so that nothing in a file can pass for a list that was taken out.
-        self._token = secrets.token_hex(16).encode()
+        self._token = secrets.token_hex(16)
 
     def taken_out(self, line: bytes) -> tuple[bytes, dict[str, Read]]:
         """A line with names in place of its lists of ratings, and what was rated by these names.
@@ -64,13 +64,16 @@ class RepeatedRatings:
         first, *pieces = line.split(beginning)
         ends = [piece.find(b"]") for piece in pieces]
         found = _read([piece[:end] for piece, end in zip(pieces, ends, strict=True)])
-        parts = [first]
+        parts, taken = [first], dict[str, Read]()
         for number, (piece, end) in enumerate(zip(pieces, ends, strict=True)):
-            parts += (KEY, self._name(number), piece[end + 1 :]) if number in found else (beginning, piece)
-        return b"".join(parts), {self._name(number)[2:-1].decode(): read for number, read in found.items()}
-
-    def _name(self, number: int) -> bytes:
-        return b':"%s %d"' % (self._token, number)
+            read = found.get(number)
+            if read is None:
+                parts += (beginning, piece)
+            else:
+                name = f"{self._token} {number}"
+                taken[name] = read
+                parts += (KEY, f':"{name}"'.encode(), piece[end + 1 :])
+        return b"".join(parts), taken
 
 
 def _read(lists: Sequence[bytes]) -> dict[int, Read]:

@@ -20,7 +20,7 @@ import orjson
 from core.errors import UNENDED, InputError, Report
 from core.formats import json_shape
 from core.limits import exceeded, limit
-from core.text import fault_of_id, quoted
+from core.text import LONGEST_ID, fault_of_id, quoted
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
@@ -385,6 +385,9 @@ def good_id(value: object, what: str) -> str:
         raise Refused(f"the {what} id is missing")
     if not isinstance(value, str):
         raise Refused(f"the {what} id is not a text")
+    if value.isprintable() and " " not in value and 0 < len(value) <= LONGEST_ID:
+        # Nearly every id.
+        return value
     if not value or value.isspace():
         raise Refused(f"the {what} id is empty")
     if fault := fault_of_id(value, what in ONE_COLUMN):

@@ -10,7 +10,7 @@ from core.project.pool import refresh_pool
 from core.project.project import Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
-from core.project.staging import stage
+from core.project.staging import lent, table_of
 from core.types import Judgment
 
 
@@ -27,11 +27,11 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
         "value": [j.value for j in judgments],
     }
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
-    stage(cursor, "new_judgments", columns, types)
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
     )
-    cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
+    with lent(cursor, "new_judgments", table_of(columns, types)):
+        cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 
 def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from core.errors import InputError
 from core.project.kept_passages import in_batches
 from core.project.project import Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
-from core.project.staging import stage
+from core.project.staging import lent, table_of
 from core.text import clean_text
 from core.types import Passage
+
+_NEW = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR"}
 
 
 def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
@@ -33,9 +35,13 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     for batch in in_batches(passages):
         check_new(cursor, "passage", (p.passage_id for p in batch))
         batch = _clean_passages(cursor, batch)
-        columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
-        stage(cursor, "new_passages", columns, {"passage_id": "VARCHAR", "text": "VARCHAR"})
-        added += _add_passage_batch(cursor, keeper)
+        columns: dict[str, Sequence[Any]] = {
+            "row": range(len(batch)),
+            "passage_id": [p.passage_id for p in batch],
+            "text": [p.text for p in batch],
+        }
+        with lent(cursor, "new_passages", table_of(columns, _NEW)):
+            added += _add_passage_batch(cursor, keeper)
     return added
 
 
@@ -85,12 +91,12 @@ def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:
         keeper.keep_passages("other_texts")
     cursor.execute(
         "INSERT INTO passage_texts SELECT nextval('keys'), text FROM ("
-        " SELECT text, min(rowid) AS first FROM new_passages ANTI JOIN passage_texts USING (text)"
+        " SELECT text, min(row) AS first FROM new_passages ANTI JOIN passage_texts USING (text)"
         " GROUP BY text ORDER BY first)"
     )
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE texted AS SELECT passage_id, any_value(text_key) AS text_key,"
-        " min(n.rowid) AS first FROM new_passages n JOIN passage_texts USING (text) GROUP BY passage_id"
+        " min(n.row) AS first FROM new_passages n JOIN passage_texts USING (text) GROUP BY passage_id"
     )
     if keeper is not None:
         cursor.execute(
@@ -119,8 +125,9 @@ def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
         InputError: the id of a new one could not stand in qrels.
     """
     check_new(cursor, "passage", passage_ids)
-    stage(cursor, "new_names", {"passage_id": passage_ids}, {"passage_id": "VARCHAR"})
-    name_passages_of(cursor, "new_names")
+    columns: dict[str, Sequence[Any]] = {"row": range(len(passage_ids)), "passage_id": passage_ids}
+    with lent(cursor, "new_names", table_of(columns, {"row": "INTEGER", "passage_id": "VARCHAR"})):
+        name_passages_of(cursor, "new_names", "row")
 
 
 def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:

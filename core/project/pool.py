@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from core.errors import InputError
 from core.project.project import Cursor, Project, log
-from core.project.staging import stage
+from core.project.staging import lent, table_of
 
 DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
@@ -14,15 +15,20 @@ DEFAULT_POOL_DEPTH = 20
 
 def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
     """Put (query id, passage id) pairs into the pool by themselves, in the order given."""
-    columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
-    stage(cursor, "new_listed", columns, {"query_id": "VARCHAR", "passage_id": "VARCHAR"})
-    cursor.execute(
-        "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
-        " SELECT query_key, passage_key, min(n.rowid) AS first"
-        " FROM new_listed n JOIN queries USING (query_id) JOIN passages USING (passage_id)"
-        " ANTI JOIN listed USING (query_key, passage_key) GROUP BY ALL),"
-        " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)"
-    )
+    columns: dict[str, Sequence[Any]] = {
+        "row": range(len(pairs)),
+        "query_id": [q for q, _ in pairs],
+        "passage_id": [p for _, p in pairs],
+    }
+    types = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
+    with lent(cursor, "new_listed", table_of(columns, types)):
+        cursor.execute(
+            "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+            " SELECT query_key, passage_key, min(n.row) AS first"
+            " FROM new_listed n JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+            " ANTI JOIN listed USING (query_key, passage_key) GROUP BY ALL),"
+            " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)"
+        )
 
 
 def pool_depth(cursor: Cursor) -> int:

@@ -43,11 +43,26 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
 
     For what comes in many parts: a transaction keeps what all its temporary tables held, those replaced as well.
     """
-    cursor.register(name, table)
+    loan = _Loan(table)
+    cursor.register(name, loan)
     try:
         yield
     finally:
         cursor.unregister(name)
+        # The transaction keeps to its end what was registered in it, too: let that be no more than an empty hand.
+        loan.table = None
+
+
+class _Loan:
+    """An Arrow table that is read as a stream, for as long as it is there."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table: pa.Table | None = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A new stream of the table's batches, as Arrow's PyCapsule interface has it."""
+        assert self.table is not None
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 _ARROW = {
