@@ -21,8 +21,9 @@ READ = ("", "leaderboard", "disagreements", "changes", "export", "passages", "ac
 """Screens that somebody looks at; the first is Home."""
 LOGGED_IN = {"assessor": ("my_work",), "organizer": ("my_work", "people", "adjudication")}
 """Those that a role adds."""
-BETWEEN_REDRAWS = 30.0
-"""Seconds between two times that a screen shows by itself what others saved, as redraw.js has it."""
+BETWEEN_REDRAWS, REDRAWS_TIMES = 30.0, 100
+"""Seconds between two times that a screen shows by itself what others saved, at least and in times of how long that took,
+as redraw.js has it."""
 
 
 def _reason(name: str) -> str:
@@ -84,7 +85,7 @@ class Assessor:
         self.known = Known()
         self.tab: Tab = self._opened()
         self.count = 0
-        self.redrawn = time.monotonic()
+        self.redrawn, self.rests = time.monotonic(), BETWEEN_REDRAWS
         self.acts = 0
         self.window = ""
         self.places: list[tuple[str, str]] = []
@@ -110,11 +111,13 @@ class Assessor:
             self.tab.run(fragment=part)
             self.tab.drawn_again(part)
             yield "a part draws itself again", time.monotonic() - began
-            if (news := self.tab.news()) and time.monotonic() - self.redrawn >= BETWEEN_REDRAWS:
+            if (news := self.tab.news()) and time.monotonic() - self.redrawn >= self.rests:
                 # As redraw.js does for somebody who only looks.
                 self.redrawn = began = time.monotonic()
                 self.tab.report("redraw", "redraw", news)
-                yield "what others saved is shown", time.monotonic() - began
+                took = time.monotonic() - began
+                self.rests = max(BETWEEN_REDRAWS, REDRAWS_TIMES * took)
+                yield "what others saved is shown", took
         time.sleep(max(0.0, end - time.monotonic()))
 
     # What a person does. Each is one thing to wait for, and raises `Refused` where the app says that it was not done.

@@ -1,8 +1,10 @@
 // Draws the screen again when others have saved something, as soon as that takes nothing from whoever sits before it.
 
-// Milliseconds between two looks whether it would disturb, and between two redraws of their own accord.
+// Milliseconds between two looks whether it would disturb, and between two redraws of their own accord at least.
 const LOOKS = 1500;
 const RESTS = 30000;
+// So many times as long as a redraw took nothing is redrawn after it: with many at work, redraws must not be the work.
+const TIMES = 100;
 
 // Fields in which somebody typed what the server has not been told yet.
 const typed = (window.examTyped ??= new Set());
@@ -25,7 +27,7 @@ function toldAtOnce(node) {
 }
 
 // What the server said last, and the way to tell it something.
-const heard = (window.examNews ??= { news: 0, send: null });
+const heard = (window.examNews ??= { news: 0, send: null, asked: 0, rests: RESTS });
 
 function listen() {
   if (window.examListens) return;
@@ -42,13 +44,17 @@ function listen() {
     true,
   );
   // Whoever turns to the window looks at it now.
-  document.addEventListener("visibilitychange", () => !document.hidden && heard.send?.("looked", Date.now()));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    window.examRedrawn = 0;
+    heard.send?.("looked", Date.now());
+  });
   setInterval(look, LOOKS);
 }
 
 function look() {
-  if (!heard.send || !heard.news || disturbs() || Date.now() - (window.examRedrawn ?? 0) < RESTS) return;
-  window.examRedrawn = Date.now();
+  if (!heard.send || !heard.news || disturbs() || Date.now() - (window.examRedrawn ?? 0) < heard.rests) return;
+  window.examRedrawn = heard.asked = Date.now();
   heard.send("redraw", heard.news);
 }
 
@@ -66,6 +72,10 @@ function disturbs() {
 export default function ({ data, setTriggerValue }) {
   heard.news = data.news;
   heard.send = setTriggerValue;
+  if (heard.asked && !heard.news) {
+    heard.rests = Math.max(RESTS, TIMES * (Date.now() - heard.asked));
+    heard.asked = 0;
+  }
   listen();
   look();
   return () => {
