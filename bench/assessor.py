@@ -22,8 +22,8 @@ READ = ("", "leaderboard", "disagreements", "changes", "export", "passages", "ac
 LOGGED_IN = {"assessor": ("my_work",), "organizer": ("my_work", "people", "adjudication")}
 """Those that a role adds."""
 BETWEEN_REDRAWS, REDRAWS_TIMES = 30.0, 100
-"""Seconds between two times that a screen shows by itself what others saved, at least and in times of how long that took,
-as redraw.js has it."""
+"""Seconds between two times that a screen shows by itself what others saved: at least, and in times of how long that
+took, as redraw.js has it."""
 
 
 def _reason(name: str) -> str:
