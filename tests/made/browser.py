@@ -49,7 +49,8 @@ DRAWN = (
 )
 """The page when nothing on it is still to come: what a person takes for ready, without a sign that it works.
 
-A page that was just loaded is empty and at rest for a moment, before the app's first run has begun. Nor does a part of it unfold at the moment: a click there is lost on what slides away under it.
+A page that was just loaded is empty and at rest for a moment, before the app's first run has begun. Nor does a part of
+it unfold at the moment: a click there is lost on what slides away under it.
 """
 
 
