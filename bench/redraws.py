@@ -29,7 +29,7 @@ from bench.clicks import ACTS, HEADING, Act, press, took, visitor, whole
 from bench.growth import PAGE, SIZES, Size, exponent, markdown
 from bench.large import make_large
 from pages.parts.shared.screens import SCREENS
-from tests.made.browser import DEADLINE, free_port, running
+from tests.made.browser import free_port, running
 
 TIMES = 3
 """How often each is done; the median counts."""
@@ -40,6 +40,8 @@ SHOWN = (
     "audit", "measures", "export",
 )  # fmt: skip
 """Screens that have something to show of a project without logins, students and answers."""
+PATIENCE = 1800
+"""Seconds after which something is taken not to come; generous, because the machine may be busy."""
 PART = re.compile(r"(<!-- measured:redraws -->\n).*?(<!-- /measured -->)", re.S)
 
 COUNT_RUNS = """
@@ -100,7 +102,7 @@ class Counted:
 
     def ask(self, act: str, **given: object) -> dict[str, Any]:
         """What the door answers."""
-        with urllib.request.urlopen(f"{self.door}/{act}?{urlencode(given)}", timeout=DEADLINE / 1000) as answer:
+        with urllib.request.urlopen(f"{self.door}/{act}?{urlencode(given)}", timeout=PATIENCE) as answer:
             return dict(json.loads(answer.read()))
 
 
@@ -136,7 +138,7 @@ def _app(size: Size) -> Iterator[Counted]:
 def _costs(app: Counted) -> Costs:
     costs: Costs = {}
     with visitor() as page:
-        page.set_default_timeout(DEADLINE)
+        page.set_default_timeout(PATIENCE * 1000)
         page.add_init_script(COUNT_RUNS)
 
         def open_(screen: str) -> None:
