@@ -1,4 +1,4 @@
-"""Importing an Autograder/RUBRIC file: all that it knows of its queries, batch by batch."""
+"""Importing an Autograder/RUBRIC file: all that it knows of its queries, grades batch by batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.bank import (
-    Words,
     add_topics,
     clean_questions,
     name_questions,
@@ -32,17 +31,19 @@ from core.project import (
     refresh_pool,
     stage,
     stage_judgments,
-    stage_ranked,
-    state_ranks,
     table_of,
-    unstage_ranking,
     write_judgments,
-    write_runs,
-    write_stated_ranks,
+    write_stated_rankings,
 )
-from core.types import GraderSpec, Passage, Question
+from core.types import GraderSpec, Question
 
-_TYPES = {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER", "row": "INTEGER"}
+_TYPES = {
+    "of_grader": "INTEGER",
+    "question_id": "VARCHAR",
+    "text": "VARCHAR",
+    "text_key": "INTEGER",
+    "row": "INTEGER",
+}
 
 
 class GradedImport:
@@ -56,15 +57,15 @@ class GradedImport:
         self.author = author
         self.keeper = keeper
         self.counts = {
-            "queries": 0,
-            "passages": 0,
-            "new passages": 0,
+            "queries": take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets),
+            "passages": files.passages,
+            "new passages": add_passages(cursor, files.texts.passages(), keeper),
             "grades": 0,
             "new grades": 0,
             "failed": 0,
         }
-        self.words = Words(0, 0)
-        self.runs: set[str] = set()
+        self.words = take_words(cursor, clean)
+        name_questions(cursor, clean)
         self.judged = False
         self.differing = self.textless = 0
         self.graders: list[tuple[int, int]] = []
@@ -80,26 +81,11 @@ class GradedImport:
 
     def write(self, batch: Batch) -> None:
         """Write one batch."""
-        cursor = self.cursor
-        self.counts["queries"] += take_queries(cursor, batch.queries, False, self.keeper)
-        self.counts["queries"] += add_topics(cursor, batch.facets)
-        self.counts["passages"] += batch.passages
-        self.counts["new passages"] += add_passages(cursor, map(Passage, batch.ids, batch.texts), self.keeper)
-        # They are most of a batch, and needed no more.
-        batch.texts.clear()
-        name_passages(cursor, batch.textless)
-        list_passages(cursor, batch.listed)
-        if batch.runs:
-            stage_ranked(cursor, batch.ranked)
-            state_ranks(cursor, batch.ranked)
-            self.runs.update(batch.runs)
+        name_passages(self.cursor, batch.textless)
+        list_passages(self.cursor, batch.listed)
         if batch.judgments:
-            stage_judgments(cursor, batch.judgments)
+            stage_judgments(self.cursor, batch.judgments)
             self.judged = True
-        questions = [self.questions[question_id] for question_id in batch.questions]
-        words = take_words(cursor, questions)
-        self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
-        name_questions(cursor, questions)
         self._write_grades(batch)
 
     def _write_grades(self, batch: Batch) -> None:
@@ -161,6 +147,7 @@ class GradedImport:
         keys: dict[str, list[Any]] = {
             "of_grader": [number for number, _ in batch.asked],
             "question_id": [question_id for _, question_id in batch.asked],
+            "text": [self._words(question_id) for _, question_id in batch.asked],
             "text_key": own,
             "row": list(range(len(own))),
         }
@@ -172,8 +159,7 @@ class GradedImport:
                     " FROM asked r JOIN read_graders k ON k.grader = of_grader"
                     " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
                     # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-                    " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
-                    "  ON w.question_id = r.question_id"
+                    " LEFT JOIN question_texts w ON w.text = r.text"
                     " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
                     "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
                     " GROUP BY row ORDER BY row"
@@ -181,6 +167,11 @@ class GradedImport:
                 .to_arrow_table()
                 .combine_chunks()
             )
+
+    def _words(self, question_id: str) -> str | None:
+        """The words that the file has for a question, as they are stored; None where it has none."""
+        question = self.questions.get(question_id)
+        return question.text.strip() if question is not None and question.text else None
 
     def _own_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a grader was asked that reads more than a question, or none; None for any other, and where
@@ -204,16 +195,15 @@ class GradedImport:
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
         """Write all that needs the whole file: runs, judgments, bank and pool."""
-        if self.runs:
+        if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
-            for run in sorted(run for run in self.runs if known.get(run, names) != names):
-                unstage_ranking(self.cursor, run)
-                self.runs.discard(run)
+            whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
+            for run in whole:
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
-            write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)], self.keeper)
-            if repeated := write_stated_ranks(self.cursor, sorted(self.runs)):
+            runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
+            if repeated := write_stated_rankings(self.cursor, self.files.rankings, runs, self.keeper):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
-            self.counts["runs"] = len(self.runs)
+            self.counts["runs"] = len(runs)
         if self.judged:
             self.counts["judgments"] = write_judgments(self.cursor, source, self.keeper)
         banked = self.cursor.execute(
