@@ -126,7 +126,7 @@ def _replace_texts(cursor: Cursor, others: Sequence[tuple[int, str, int]], keepe
     for key, passage_id, _ in others:
         if key > keeper.first_key or key in own:
             _refuse_two_texts(passage_id)
-    columns = {
+    columns: dict[str, Sequence[Any]] = {
         "passage_key": [key for key, _, _ in others],
         "passage_id": [passage_id for _, passage_id, _ in others],
         "text_key": [text_key for _, _, text_key in others],
