@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 from core.bank import (
     add_topics,
     clean_questions,
-    name_questions,
     question_text_key,
     save_questions,
     take_queries,
@@ -26,6 +26,7 @@ from core.project import (
     Keeper,
     add_passages,
     lent,
+    let_go,
     list_passages,
     name_passages,
     refresh_pool,
@@ -49,23 +50,24 @@ _TYPES = {
 class GradedImport:
     """Writes graded files that were read, batch by batch."""
 
-    def __init__(self, cursor: Cursor, files: GradedFiles, author: str, keeper: Keeper) -> None:
+    def __init__(self, cursor: Cursor, files: GradedFiles, names: str, author: str, keeper: Keeper) -> None:
         self.cursor = cursor
         self.files = files
+        self.keeper = keeper
+        queries = take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets)
         clean = clean_questions(cursor, list(files.questions.values()))
         self.questions = {question.question_id: question for question in clean}
-        self.author = author
-        self.keeper = keeper
+        self.words = take_words(cursor, clean)
+        self.version = self._save_questions(clean, f"Imported {names}", author)
         self.counts = {
-            "queries": take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets),
+            "queries": queries,
             "passages": files.passages,
             "new passages": add_passages(cursor, files.texts.passages(), keeper),
             "grades": 0,
             "new grades": 0,
             "failed": 0,
         }
-        self.words = take_words(cursor, clean)
-        name_questions(cursor, clean)
+        let_go(cursor)
         self.judged = False
         self.differing = self.textless = 0
         self.graders: list[tuple[int, int]] = []
@@ -87,6 +89,17 @@ class GradedImport:
             stage_judgments(self.cursor, batch.judgments)
             self.judged = True
         self._write_grades(batch)
+        let_go(self.cursor)
+
+    def _save_questions(self, clean: Sequence[Question], note: str, author: str) -> int | None:
+        """Put the questions into the bank; the new version, or None where nothing differs."""
+        banked = self.cursor.execute(
+            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
+        ).fetchall()
+        known = {question_id for (question_id,) in banked}
+        # An id alone says nothing of a question that the bank has already.
+        told = [question for question in clean if question.text is not None or question.question_id not in known]
+        return save_questions(self.cursor, told, note, author)
 
     def _write_grades(self, batch: Batch) -> None:
         rows = self._rows_of(batch)
@@ -194,7 +207,7 @@ class GradedImport:
         return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
-        """Write all that needs the whole file: runs, judgments, bank and pool."""
+        """Write all that needs the whole file: runs, judgments and pool."""
         if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
@@ -206,14 +219,8 @@ class GradedImport:
             self.counts["runs"] = len(runs)
         if self.judged:
             self.counts["judgments"] = write_judgments(self.cursor, source, self.keeper)
-        banked = self.cursor.execute(
-            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
-        ).fetchall()
-        # An id alone says nothing of a question that the bank has already.
-        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
-        version = save_questions(self.cursor, told, f"Imported {names}", self.author)
-        if version:
-            self.counts["bank version"] = version
+        if self.version:
+            self.counts["bank version"] = self.version
         self.counts["questions"] = len(self.questions)
         for _, job in self.graders:
             end(self.cursor, job, "imported", f"Imported from {names}")
@@ -233,5 +240,6 @@ class GradedImport:
                 f"{self.differing} grades differ from what the same grader said of the same texts before:"
                 " the known grade is kept",
             )
+        let_go(self.cursor)
         refresh_pool(self.cursor)
         return {name: count for name, count in self.counts.items() if count}

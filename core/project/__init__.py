@@ -49,7 +49,7 @@ from core.project.doubles import (
     write_end,
 )
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, let_go, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -336,6 +336,7 @@ __all__ = [
     "latest_act",
     "lengths",
     "lent",
+    "let_go",
     "list_passages",
     "log",
     "make_door",

@@ -61,6 +61,31 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
     return found
 
 
+def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let the engine give up all memory that it could do without, now and not when it is short of it.
+
+    What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
+    asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
+    file already, and the rows that do not fill a row group yet.
+
+    Whoever else works with the file goes on with all the memory that they may have: before the engine takes a lower
+    limit it gives up what it can, and it refuses one that is lower than what is in use all the same.
+
+    Args:
+        cursor: in a transaction that has written to a table with a key, whose index is always in use.
+    """
+    # With one of its own, since the refusal would end the transaction.
+    with cursor.cursor() as other:
+        before = other.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+        try:
+            other.execute("SET memory_limit = '1B'")
+        except duckdb.OutOfMemoryException:
+            pass
+        finally:
+            # The setting says what was asked for, even where that was refused.
+            other.execute(f"SET memory_limit = '{before}'")
+
+
 @contextmanager
 def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database of its own that goes away with the block: its tables lie on the disk, so that they may be larger than
