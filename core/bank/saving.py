@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.bank.questions import questions
 from core.errors import InputError
 from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, table_of
 from core.text import clean_or_none, clean_text
 from core.types import KINDS, MAX_WEIGHT, Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def restore(
@@ -191,6 +194,11 @@ def _name_questions(cursor: Cursor) -> None:
 @contextmanager
 def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None]:
     """Let SQL read questions as the table `incoming_bank` for a while."""
+    with lent(cursor, "incoming_bank", _table(cursor, changed)):
+        yield
+
+
+def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
     rows = clean_questions(cursor, changed)
     types = {
         "question_id": "VARCHAR",
@@ -212,8 +220,7 @@ def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None
     columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) if row.choices else "[]" for row in rows]
     columns["position"] = list(range(len(rows)))
     columns["place"] = [row.position for row in rows]
-    with lent(cursor, "incoming_bank", table_of(columns, types)):
-        yield
+    return table_of(columns, types)
 
 
 def _add_texts(cursor: Cursor) -> None:

@@ -120,6 +120,11 @@ class GradedFiles:
         self._keep_passages()
         self.texts.close()
 
+    def take_questions(self) -> dict[str, Question]:
+        """All questions by id; they are not kept."""
+        questions, self.questions = self.questions, {}
+        return questions
+
     def batches(self) -> Iterator[Batch]:
         """What was taken, batch by batch, but for passages with their texts and rankings."""
         with self._file.open("rb") as kept:

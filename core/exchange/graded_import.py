@@ -38,13 +38,7 @@ from core.project import (
 )
 from core.types import GraderSpec, Question
 
-_TYPES = {
-    "of_grader": "INTEGER",
-    "question_id": "VARCHAR",
-    "text": "VARCHAR",
-    "text_key": "INTEGER",
-    "row": "INTEGER",
-}
+_TYPES = {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER", "row": "INTEGER"}
 
 
 class GradedImport:
@@ -55,10 +49,13 @@ class GradedImport:
         self.files = files
         self.keeper = keeper
         queries = take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets)
-        clean = clean_questions(cursor, list(files.questions.values()))
-        self.questions = {question.question_id: question for question in clean}
+        clean = clean_questions(cursor, list(files.take_questions().values()))
         self.words = take_words(cursor, clean)
         self.version = self._save_questions(clean, f"Imported {names}", author)
+        self.worded = self._worded(clean)
+        # Thousands of them would be there for every million grades; few files have graders that read more than words.
+        reading = any(spec.reads for spec in files.graders)
+        self.questions = {question.question_id: question for question in clean} if reading else {}
         self.counts = {
             "queries": queries,
             "passages": files.passages,
@@ -67,6 +64,8 @@ class GradedImport:
             "new grades": 0,
             "failed": 0,
         }
+        self.asked_of = len(clean)
+        del clean
         let_go(cursor)
         self.judged = False
         self.differing = self.textless = 0
@@ -100,6 +99,15 @@ class GradedImport:
         # An id alone says nothing of a question that the bank has already.
         told = [question for question in clean if question.text is not None or question.question_id not in known]
         return save_questions(self.cursor, told, note, author)
+
+    def _worded(self, clean: Sequence[Question]) -> pa.Table:
+        """The questions of which the file has the words: question_id, text_key."""
+        worded = [(question.question_id, question.text.strip()) for question in clean if question.text]
+        columns = {"question_id": [question_id for question_id, _ in worded], "text": [text for _, text in worded]}
+        with lent(self.cursor, "worded", table_of(columns, dict.fromkeys(columns, "VARCHAR"))):
+            return self.cursor.execute(
+                "SELECT question_id, text_key FROM worded JOIN question_texts USING (text)"
+            ).to_arrow_table()
 
     def _write_grades(self, batch: Batch) -> None:
         rows = self._rows_of(batch)
@@ -160,11 +168,10 @@ class GradedImport:
         keys: dict[str, list[Any]] = {
             "of_grader": [number for number, _ in batch.asked],
             "question_id": [question_id for _, question_id in batch.asked],
-            "text": [self._words(question_id) for _, question_id in batch.asked],
             "text_key": own,
             "row": list(range(len(own))),
         }
-        with lent(self.cursor, "asked", table_of(keys, _TYPES)):
+        with lent(self.cursor, "asked", table_of(keys, _TYPES)), lent(self.cursor, "worded", self.worded):
             return (
                 self.cursor.execute(
                     "SELECT any_value(key) AS grader_key, any_value(job) AS job_key,"
@@ -172,7 +179,7 @@ class GradedImport:
                     " FROM asked r JOIN read_graders k ON k.grader = of_grader"
                     " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
                     # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-                    " LEFT JOIN question_texts w ON w.text = r.text"
+                    " LEFT JOIN worded w ON w.question_id = r.question_id"
                     " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
                     "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
                     " GROUP BY row ORDER BY row"
@@ -180,11 +187,6 @@ class GradedImport:
                 .to_arrow_table()
                 .combine_chunks()
             )
-
-    def _words(self, question_id: str) -> str | None:
-        """The words that the file has for a question, as they are stored; None where it has none."""
-        question = self.questions.get(question_id)
-        return question.text.strip() if question is not None and question.text else None
 
     def _own_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a grader was asked that reads more than a question, or none; None for any other, and where
@@ -221,7 +223,7 @@ class GradedImport:
             self.counts["judgments"] = write_judgments(self.cursor, source, self.keeper)
         if self.version:
             self.counts["bank version"] = self.version
-        self.counts["questions"] = len(self.questions)
+        self.counts["questions"] = self.asked_of
         for _, job in self.graders:
             end(self.cursor, job, "imported", f"Imported from {names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
@@ -242,4 +244,5 @@ class GradedImport:
             )
         let_go(self.cursor)
         refresh_pool(self.cursor)
+        let_go(self.cursor)
         return {name: count for name, count in self.counts.items() if count}

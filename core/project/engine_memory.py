@@ -74,16 +74,18 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     Args:
         cursor: in a transaction that has written to a table with a key, whose index is always in use.
     """
+    given = engine_config().get("memory_limit")
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
         before = other.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+        back = f"SET memory_limit = '{before}'"
         try:
             other.execute("SET memory_limit = '1B'")
         except duckdb.OutOfMemoryException:
-            pass
+            # The setting says what was asked for, though it was refused; what it said before is rounded down.
+            back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
         finally:
-            # The setting says what was asked for, even where that was refused.
-            other.execute(f"SET memory_limit = '{before}'")
+            other.execute(back)
 
 
 @contextmanager

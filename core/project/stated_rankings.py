@@ -16,7 +16,7 @@ from core.types import Ranked
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LINES_A_PART = 100_000
+LINES_A_PART = 50_000
 """Lines that are ranked together, or as many as the longest query has: they are what memory is needed for."""
 
 
