@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from core.graders.cluster.stream import AHEAD, Stream, last_line
 from core.graders.control import Control
 
 MOST_DEATHS = 50
-"""Workers in a row that die before anything comes back, until the cluster is given up."""
+"""Workers in a row that die before anything comes back, until the cluster is given up; twice all of them if more."""
 BEAT_SECONDS = 1.0
 """An empty batch is given this often, so that the caller can commit and show what it has."""
 UNREACHED = 5
@@ -45,11 +46,14 @@ class Course:
         self.living: dict[str, Started] = {}
         """The workers that have started and have not died, as far as is known."""
         self._pings: dict[str, Any] = {}
+        self._next_ping = 0.0
         self._unreached: dict[str, int] = {}
         self._given: list[Block] = []
         self._settled: list[int] = []
         self._dead: list[str] = []
         self._freed: dict[int, str] = {}
+        # A node takes all of its workers with it at once.
+        self._most_deaths = max(MOST_DEATHS, 2 * workers)
         self._deaths = 0
         self._last_error = "nothing is known of why"
         self._quiet = 0
@@ -76,8 +80,9 @@ class Course:
         stopped = self._control.stopping
         news: News = self._ray.get(
             self._stream.desk.turn.remote(
-                [block.row() for block in self._given], self._settled, self._dead, self._freed,
-                going=not self._control.paused, stopped=stopped,
+                # What came since it was held for lost is not handed out any more.
+                [block.row() for block in self._given if block.number in self._blocks.out],
+                self._settled, self._dead, self._freed, going=not self._control.paused, stopped=stopped,
             )
         )  # fmt: skip
         self._given, self._settled, self._dead, self._freed = [], [], [], {}
@@ -146,7 +151,10 @@ class Course:
         self._given += [self._blocks.out[number] for number in sorted(numbers - given)]
 
     def _ping(self) -> None:
-        """Ask those who live whether they do: an answer comes between two blocks, an error at once."""
+        """Ask those who live whether they do, once a beat: an answer comes between two blocks, an error at once."""
+        if time.monotonic() < self._next_ping:
+            return
+        self._next_ping = time.monotonic() + BEAT_SECONDS
         for name, one in list(self.living.items()):
             if name not in self._pings:
                 self._pings[name] = one.handle.__ray_ready__.remote()
@@ -168,7 +176,7 @@ class Course:
         self._unreached.pop(name, None)
         self._dead.append(name)
         self._deaths += 1
-        if self._deaths > MOST_DEATHS:
+        if self._deaths > self._most_deaths:
             raise GradingError(
                 f"{self._deaths} workers died one after the other, the last one with: {self._last_error}.",
                 "See the logs of the cluster, then grade what is missing.",
