@@ -139,7 +139,16 @@ class Drills:
         )
         project.close()
         twice = sum(count > 1 for count in grader.came.values())
-        say("a deadly passage", final.total, final.graded, final.failed, "by itself", twice, 0, final.seconds)
+        say(
+            "a deadly passage",
+            final.total,
+            final.graded,
+            final.failed,
+            "whoever met it",
+            twice,
+            "not compared",
+            final.seconds,
+        )
         print(f"failed: {Counter(reason for _, reason in failed)}", flush=True)
         hurt = self.passages.count(key)
         return {passage for passage, _ in failed} == {key} and final.failed == hurt and not twice

@@ -29,8 +29,8 @@ class Cluster:
     """Where the workers are.
 
     Args:
-        address: of a Ray cluster, as ray://head:10001 or head:6379; None for one on this computer, for the time of the
-            job.
+        address: of a Ray cluster that this computer belongs to, as head:6379; None for one on this computer alone, for
+            the time of the job.
         workers: how many; None for one a GPU, or where there is none, a processor of the cluster.
         gpus: of each worker; below 1 where several share one. None for 1 where the cluster has any, else 0.
         shards: a folder that all its computers share, or an address in an object store, where workers put what they
@@ -136,7 +136,8 @@ class RayGrader:
         except Exception as error:
             # Whatever is in the way of a connection, it is the address that one can do something about.
             raise GradingError(
-                f"The Ray cluster cannot be joined ({type(error).__name__}: {error}).", "See that --address is right."
+                f"The Ray cluster cannot be joined ({type(error).__name__}: {error}).",
+                "See that --address is right, as head:6379, and that this computer belongs to it.",
             ) from error
         self._ray = ray
         there = ray.cluster_resources()
