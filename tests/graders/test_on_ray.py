@@ -60,6 +60,7 @@ def test_a_pair_that_breaks_the_grader_has_failed_and_the_others_have_not() -> N
 def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     grader = RayGrader(make_grader("embedding", {}).spec, "embedding", {}, built_in(), Cluster())
+    assert list(grader.grade(QUESTIONS, PASSAGES, [], Control())) == []
     with pytest.raises(GradingError, match="Ray cannot be loaded") as refused:
         next(iter(grader.grade(QUESTIONS, PASSAGES, PAIRS, Control())))
     assert 'pip install "exam-workbench[ray]"' in refused.value.hint

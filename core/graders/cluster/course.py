@@ -87,7 +87,7 @@ class Course:
         )  # fmt: skip
         self._given, self._settled, self._dead, self._freed = [], [], [], {}
         if news.broken:
-            raise GradingError(news.broken, "Let all computers of the cluster have the same versions of both.")
+            raise GradingError(news.broken, news.hint)
         return news
 
     def _take(self) -> list[Outcome]:
@@ -175,6 +175,7 @@ class Course:
         self._pings.pop(name, None)
         self._unreached.pop(name, None)
         self._dead.append(name)
+        self._control.report("a worker of the cluster died; what it had is handed out again")
         self._deaths += 1
         if self._deaths > self._most_deaths:
             raise GradingError(

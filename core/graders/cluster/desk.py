@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.graders.cluster.blocks import Row
@@ -43,7 +43,7 @@ class News:
         ready: workers whose grader is ready.
         held: which worker has, or had, which block; those that are settled are left out.
         finished: those of them that are graded and on their way.
-        broken: why no grader could be made; empty where one could.
+        broken, hint: why no grader could be made, and what to do; empty where one could.
     """
 
     started: list[Started] = field(default_factory=list)
@@ -51,6 +51,7 @@ class News:
     held: dict[int, str] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
     broken: str = ""
+    hint: str = ""
 
 
 class Desk:
@@ -91,12 +92,13 @@ class Desk:
             self._news.ready.add(worker)
         else:
             self._news.broken = (
-                "On a worker this grader is another one: its model, or this program, is not the same there"
+                "On a worker this grader is another one: its model, or this program, is not the same there."
             )
+            self._news.hint = "Let all computers of the cluster have the same versions of both."
 
-    async def give_up(self, reason: str) -> None:
+    async def give_up(self, reason: str, hint: str) -> None:
         """A worker cannot make the grader."""
-        self._news.broken = f"The grader cannot be made on a worker: {reason}"
+        self._news.broken, self._news.hint = f"The grader cannot be made on a worker: {reason}", hint
 
     async def claim(self, number: int, worker: str) -> bool:
         """Whether a worker is to grade a block: nobody else has it, and the job goes on. Waits while it is paused."""
@@ -152,8 +154,8 @@ class Desk:
             self._going.clear()
         self._changed.set()
         news = self._news
-        self._news = News([], news.ready, news.held, news.finished, news.broken)
-        return News(news.started, set(news.ready), dict(news.held), set(news.finished), news.broken)
+        self._news = replace(news, started=[])
+        return replace(news, ready=set(news.ready), held=dict(news.held), finished=set(news.finished))
 
     def _forget(self, number: int) -> None:
         self._news.held.pop(number, None)

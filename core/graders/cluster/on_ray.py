@@ -98,6 +98,9 @@ class RayGrader:
                 another one there.
             InputError: the folder for shards cannot be made, or what workers write there is not seen here.
         """
+        blocks = Blocks(chunks)
+        if blocks.over:
+            return
         place = self._cluster.shards
         folder = None if place is None else ShardFolder(place)
         if folder is not None:
@@ -108,7 +111,7 @@ class RayGrader:
         )  # fmt: skip
         ended = False
         try:
-            self._course = Course(self._ray, stream, workers, Blocks(chunks), control, folder)
+            self._course = Course(self._ray, stream, workers, blocks, control, folder)
             yield from self._course.run()
             ended = True
         finally:
@@ -139,6 +142,9 @@ class RayGrader:
                 f"The Ray cluster cannot be joined ({type(error).__name__}: {error}).",
                 "See that --address is right, as head:6379, and that this computer belongs to it.",
             ) from error
+        # It prints there what happens to workers, in the middle of what a command prints; the job tells of it itself.
+        printing: Any = import_module("ray._private.worker")
+        printing.print_to_stdstream = lambda *given, **named: None
         self._ray = ray
         there = ray.cluster_resources()
         gpus = self._cluster.gpus

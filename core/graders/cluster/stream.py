@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -48,17 +49,20 @@ class Stream:
         self._ray = ray
         self.desk = ray.remote(num_cpus=0, scheduling_strategy=here)(Desk).remote(fingerprint)
         _set_up(data)
-        handed_out = data.from_items([0], override_num_blocks=1).map_batches(
-            hand_out, batch_size=None, batch_format="pyarrow", fn_kwargs={"desk": self.desk}, num_cpus=0,
-            scheduling_strategy=here,
-        )  # fmt: skip
-        self._graded = handed_out.map_batches(
-            Worker, batch_size=None, batch_format="pyarrow", fn_constructor_args=(self.desk, made_of, place, job),
-            compute=data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=AHEAD), num_cpus=1,
-            # A worker that died is made anew where there is room. What it had is handed out again from here, and not
-            # by Ray Data, which would do it for ever, and would wait for this very worker.
-            **({"num_gpus": gpus} if gpus else {}), max_restarts=-1, max_task_retries=0,
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            # In Ray 2.64 some of what is asked for here gets other names. The version is pinned.
+            warnings.simplefilter("ignore")
+            handed_out = data.from_items([0], override_num_blocks=1).map_batches(
+                hand_out, batch_size=None, batch_format="pyarrow", fn_kwargs={"desk": self.desk}, num_cpus=0,
+                scheduling_strategy=here,
+            )  # fmt: skip
+            self._graded = handed_out.map_batches(
+                Worker, batch_size=None, batch_format="pyarrow", fn_constructor_args=(self.desk, made_of, place, job),
+                compute=data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=AHEAD),
+                # A worker that died is made anew where there is room. What it had is handed out again from here, and
+                # not by Ray Data, which would do it for ever, and would wait for this very worker.
+                num_cpus=1, num_gpus=gpus or None, max_restarts=-1, max_task_retries=0,
+            )  # fmt: skip
         self._came: queue.SimpleQueue[Row | Exception] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="Ray Data", daemon=True)
         self._thread.start()

@@ -138,7 +138,7 @@ class Worker:
             self._graders = Graders(*made_of, self._folder, job)
             self._ask(desk.make_ready.remote(self._name, self._graders.fingerprint))
         except Exception as error:
-            self._ask(desk.give_up.remote(_said(error)))
+            self._ask(desk.give_up.remote(*_said(error)))
             raise
 
     def __call__(self, table: Any) -> Any:
@@ -163,7 +163,7 @@ class Worker:
             came |= {"name": shard.name, "shard": write_shard(shard) if self._folder is None else None}
         except Exception as error:
             # Told, and not raised: what is raised is a lost block to Ray Data, and nobody would hear of it.
-            came |= {"fault": _said(error), "hint": error.hint if isinstance(error, WorkbenchError) else ""}
+            came["fault"], came["hint"] = _said(error)
         self._ask(self._desk.finish.remote(row["number"], self._name))
         return came
 
@@ -171,8 +171,11 @@ class Worker:
         return self._ray.get(ref)
 
 
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+def _said(error: Exception) -> tuple[str, str]:
+    """What was wrong, and what to do about it."""
+    if isinstance(error, WorkbenchError):
+        return error.message, error.hint
+    return f"{type(error).__name__}: {error}", ""
 
 
 def hand_out(table: Any, desk: Any) -> Iterator[Any]:
