@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.bank.questions import questions
 from core.errors import InputError
-from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, log, stage
+from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, table_of
 from core.text import clean_or_none, clean_text
 from core.types import KINDS, MAX_WEIGHT, Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def restore(
@@ -95,7 +99,11 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
             raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
         ids.add(question.question_id)
     check_ids(cursor, changed)
-    stage_questions(cursor, changed)
+    with questions_lent(cursor, changed):
+        return _save_lent(cursor, note, author)
+
+
+def _save_lent(cursor: Cursor, note: str, author: str) -> int | None:
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
         raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
@@ -120,9 +128,9 @@ def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
         InputError: the id of a new question has control characters.
     """
     check_ids(cursor, named)
-    stage_questions(cursor, named)
-    _name_questions(cursor)
-    _add_texts(cursor)
+    with questions_lent(cursor, named):
+        _name_questions(cursor)
+        _add_texts(cursor)
 
 
 def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
@@ -183,8 +191,14 @@ def _name_questions(cursor: Cursor) -> None:
     )
 
 
-def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
-    """Put questions into the temporary table `incoming_bank`, for the statements that follow."""
+@contextmanager
+def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None]:
+    """Let SQL read questions as the table `incoming_bank` for a while."""
+    with lent(cursor, "incoming_bank", _table(cursor, changed)):
+        yield
+
+
+def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
     rows = clean_questions(cursor, changed)
     types = {
         "question_id": "VARCHAR",
@@ -206,7 +220,7 @@ def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
     columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) if row.choices else "[]" for row in rows]
     columns["position"] = list(range(len(rows)))
     columns["place"] = [row.position for row in rows]
-    stage(cursor, "incoming_bank", columns, types)
+    return table_of(columns, types)
 
 
 def _add_texts(cursor: Cursor) -> None:
@@ -220,9 +234,8 @@ def _add_texts(cursor: Cursor) -> None:
 
 def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
     newest = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE new_revisions AS"
-        " SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
+    revisions = cursor.execute(
+        "SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
         " r.revision_key AS parent, r.position AS old_position"
         " FROM incoming_bank i JOIN questions USING (question_id)"
         " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
@@ -238,19 +251,21 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
         "   i.choices, i.note) IS DISTINCT FROM"
         "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
         {"version": newest},
-    )
-    if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
+    ).to_arrow_table()
+    if not len(revisions):
         return None
     version = int(newest) + 1
     cursor.execute(
         "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)",
         [version, clean_text(note).strip(), as_name(author)],
     )
-    cursor.execute(
-        "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
-        " active, subtopic_id, answer_key, choices, note,"
-        " coalesce(place, old_position, (SELECT coalesce(max(position), 0) FROM question_revisions) + position + 1),"
-        " parent FROM (FROM new_revisions ORDER BY position)",
-        [version],
-    )
+    with lent(cursor, "new_revisions", revisions):
+        cursor.execute(
+            "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
+            " active, subtopic_id, answer_key, choices, note,"
+            " coalesce(place, old_position,"
+            "  (SELECT coalesce(max(position), 0) FROM question_revisions) + position + 1),"
+            " parent FROM (FROM new_revisions ORDER BY position)",
+            [version],
+        )
     return version

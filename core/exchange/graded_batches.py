@@ -1,4 +1,4 @@
-"""Graded files as they were read: in columns, in batches, in a file of their own until they are written."""
+"""Graded files as they were read: in columns, in batches, in files of their own until they are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from core.errors import InputError
 from core.limits import exceeded, limit
-from core.project import ranked_table
+from core.project import PassageFiles, RankingFile
 from core.text import clean_text
 from core.types import (
     GradeColumns,
@@ -21,15 +21,18 @@ from core.types import (
     GradedQuery,
     GraderSpec,
     Judgment,
+    Passage,
     Query,
     Question,
     Subtopic,
 )
 
-ROWS_A_BATCH = 1_000_000
+ROWS_A_BATCH = 250_000
 """Grades, passages and lines of rankings: a batch ends after the line with which it has as many."""
-CHARACTERS_A_BATCH = 1 << 26
-"""Characters of passages and answers, likewise."""
+CHARACTERS_A_BATCH = 1 << 24
+"""Characters of answers, likewise."""
+PASSAGES_A_PART = 10_000
+"""Passages that wait to be put into their file, at most; as many characters as a batch has, likewise."""
 
 DETAILS = {
     "answer": pa.string(),
@@ -47,47 +50,47 @@ class Batch:
     """Lines of a graded file as they are written: lists of records, and their grades as a table.
 
     Args:
-        passages: how many the lines have, those without a text and those that come again counted, too.
-        ids, texts: the passages with a text.
+        textless: ids of passages of which the lines have no text.
         asked: pairs (number of the grader, question id) that grades are about.
         graded: ids of the passages that grades are about.
         grades: `asked` and `passage`, places in these two lists; `rating`; and of `DETAILS` what anything is known of.
     """
 
-    queries: list[Query] = field(default_factory=list)
-    facets: list[str] = field(default_factory=list)
-    passages: int = 0
-    ids: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     listed: list[tuple[str, str]] = field(default_factory=list)
-    runs: dict[str, None] = field(default_factory=dict)
-    ranked: pa.Table = field(default_factory=lambda: ranked_table({}))
     judgments: list[Judgment] = field(default_factory=list)
-    questions: dict[str, None] = field(default_factory=dict)
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
     graded: dict[str, int] = field(default_factory=dict)
     grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
 
 
 class GradedFiles:
-    """Graded files as they were read, in batches in a file of their own, so that memory is bounded by the batch.
+    """Graded files as they were read: grades in batches, passages and rankings, each in a file of their own.
+
+    Memory is bounded by the batch, but for what is said of queries, questions, runs and graders.
 
     Args:
-        folder: for that file.
+        folder: for these files.
     """
 
     def __init__(self, folder: Path) -> None:
         self.graders: list[GraderSpec] = []
         self.questions: dict[str, Question] = {}
+        self.queries: list[Query] = []
+        self.facets: list[str] = []
+        self.passages = 0
+        """How many the lines have, those without a text and those that come again counted, too."""
+        self.texts = PassageFiles(folder)
+        self.rankings = RankingFile(folder)
         self._numbers: dict[str, int] = {}
         self._file = folder / "graded.batches"
         self._out = self._file.open("wb")
+        self._passages: list[Passage] = []
+        self._held = 0
         self._begin()
 
     def _begin(self) -> None:
         self._batch = Batch()
-        self._ranked: list[pa.Table] = []
         self._grades: list[pa.Table] = []
         self._rows = self._characters = 0
 
@@ -111,12 +114,19 @@ class GradedFiles:
 
     def close(self) -> None:
         """Keep what is left; nothing more is taken."""
-        if self._batch.queries:
-            self._keep()
+        self._keep()
         self._out.close()
+        self.rankings.close()
+        self._keep_passages()
+        self.texts.close()
+
+    def take_questions(self) -> dict[str, Question]:
+        """All questions by id; they are not kept."""
+        questions, self.questions = self.questions, {}
+        return questions
 
     def batches(self) -> Iterator[Batch]:
-        """What was taken, batch by batch."""
+        """What was taken, batch by batch, but for passages with their texts and rankings."""
         with self._file.open("rb") as kept:
             while True:
                 try:
@@ -139,23 +149,20 @@ class GradedFiles:
     def _take_line(self, line: GradedQuery) -> None:
         batch = self._batch
         facets = _facets(line)
-        batch.queries.append(_with_facets(line.query, facets))
-        batch.facets += facets
-        batch.passages += len(line.passages)
+        self.queries.append(_with_facets(line.query, facets))
+        self.facets += facets
+        self.passages += len(line.passages)
         for passage in line.passages:
             if passage.text:
-                batch.ids.append(passage.passage_id)
-                batch.texts.append(passage.text)
-                self._characters += len(passage.text)
+                self._passages.append(passage)
+                self._held += len(passage.text)
             else:
                 batch.textless.append(passage.passage_id)
+        if len(self._passages) >= PASSAGES_A_PART or self._held >= CHARACTERS_A_BATCH:
+            self._keep_passages()
         batch.listed += _listed(line, bool(facets))
         batch.judgments += line.judgments
-        batch.runs |= dict.fromkeys(line.rankings)
-        batch.questions |= dict.fromkeys(question.question_id for question in line.questions)
-        ranked = ranked_table(line.rankings)
-        self._ranked.append(ranked)
-        self._rows += len(line.passages) + len(ranked)
+        self._rows += len(line.passages) + self.rankings.take(line.rankings)
         for columns in line.grades:
             self._take_grades(columns)
 
@@ -189,8 +196,11 @@ class GradedFiles:
             self.graders.append(spec)
         return number
 
+    def _keep_passages(self) -> None:
+        self.texts.take(self._passages)
+        self._passages, self._held = [], 0
+
     def _keep(self) -> None:
-        self._batch.ranked = pa.concat_tables(self._ranked)
         if self._grades:
             # What is not known of some is NULL there, but for `defaulted`, which is false.
             self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()

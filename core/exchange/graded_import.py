@@ -1,7 +1,8 @@
-"""Importing an Autograder/RUBRIC file: all that it knows of its queries, batch by batch."""
+"""Importing an Autograder/RUBRIC file: all that it knows of its queries, grades batch by batch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.bank import (
-    Words,
     add_topics,
     clean_questions,
-    name_questions,
     question_text_key,
     save_questions,
     take_queries,
@@ -27,20 +26,17 @@ from core.project import (
     Keeper,
     add_passages,
     lent,
+    let_go,
     list_passages,
     name_passages,
     refresh_pool,
     stage,
     stage_judgments,
-    stage_ranked,
-    state_ranks,
     table_of,
-    unstage_ranking,
     write_judgments,
-    write_runs,
-    write_stated_ranks,
+    write_stated_rankings,
 )
-from core.types import GraderSpec, Passage, Question
+from core.types import GraderSpec, Question
 
 _TYPES = {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER", "row": "INTEGER"}
 
@@ -48,23 +44,29 @@ _TYPES = {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER
 class GradedImport:
     """Writes graded files that were read, batch by batch."""
 
-    def __init__(self, cursor: Cursor, files: GradedFiles, author: str, keeper: Keeper) -> None:
+    def __init__(self, cursor: Cursor, files: GradedFiles, names: str, author: str, keeper: Keeper) -> None:
         self.cursor = cursor
         self.files = files
-        clean = clean_questions(cursor, list(files.questions.values()))
-        self.questions = {question.question_id: question for question in clean}
-        self.author = author
         self.keeper = keeper
+        queries = take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets)
+        clean = clean_questions(cursor, list(files.take_questions().values()))
+        self.words = take_words(cursor, clean)
+        self.version = self._save_questions(clean, f"Imported {names}", author)
+        self.worded = self._worded(clean)
+        # Thousands of them would be there for every million grades; few files have graders that read more than words.
+        reading = any(spec.reads for spec in files.graders)
+        self.questions = {question.question_id: question for question in clean} if reading else {}
         self.counts = {
-            "queries": 0,
-            "passages": 0,
-            "new passages": 0,
+            "queries": queries,
+            "passages": files.passages,
+            "new passages": add_passages(cursor, files.texts.passages(), keeper),
             "grades": 0,
             "new grades": 0,
             "failed": 0,
         }
-        self.words = Words(0, 0)
-        self.runs: set[str] = set()
+        self.asked_of = len(clean)
+        del clean
+        let_go(cursor)
         self.judged = False
         self.differing = self.textless = 0
         self.graders: list[tuple[int, int]] = []
@@ -80,27 +82,32 @@ class GradedImport:
 
     def write(self, batch: Batch) -> None:
         """Write one batch."""
-        cursor = self.cursor
-        self.counts["queries"] += take_queries(cursor, batch.queries, False, self.keeper)
-        self.counts["queries"] += add_topics(cursor, batch.facets)
-        self.counts["passages"] += batch.passages
-        self.counts["new passages"] += add_passages(cursor, map(Passage, batch.ids, batch.texts), self.keeper)
-        # They are most of a batch, and needed no more.
-        batch.texts.clear()
-        name_passages(cursor, batch.textless)
-        list_passages(cursor, batch.listed)
-        if batch.runs:
-            stage_ranked(cursor, batch.ranked)
-            state_ranks(cursor, batch.ranked)
-            self.runs.update(batch.runs)
+        name_passages(self.cursor, batch.textless)
+        list_passages(self.cursor, batch.listed)
         if batch.judgments:
-            stage_judgments(cursor, batch.judgments)
+            stage_judgments(self.cursor, batch.judgments)
             self.judged = True
-        questions = [self.questions[question_id] for question_id in batch.questions]
-        words = take_words(cursor, questions)
-        self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
-        name_questions(cursor, questions)
         self._write_grades(batch)
+        let_go(self.cursor)
+
+    def _save_questions(self, clean: Sequence[Question], note: str, author: str) -> int | None:
+        """Put the questions into the bank; the new version, or None where nothing differs."""
+        banked = self.cursor.execute(
+            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
+        ).fetchall()
+        known = {question_id for (question_id,) in banked}
+        # An id alone says nothing of a question that the bank has already.
+        told = [question for question in clean if question.text is not None or question.question_id not in known]
+        return save_questions(self.cursor, told, note, author)
+
+    def _worded(self, clean: Sequence[Question]) -> pa.Table:
+        """The questions of which the file has the words: question_id, text_key."""
+        worded = [(question.question_id, question.text.strip()) for question in clean if question.text]
+        columns = {"question_id": [question_id for question_id, _ in worded], "text": [text for _, text in worded]}
+        with lent(self.cursor, "worded", table_of(columns, dict.fromkeys(columns, "VARCHAR"))):
+            return self.cursor.execute(
+                "SELECT question_id, text_key FROM worded JOIN question_texts USING (text)"
+            ).to_arrow_table()
 
     def _write_grades(self, batch: Batch) -> None:
         rows = self._rows_of(batch)
@@ -164,7 +171,7 @@ class GradedImport:
             "text_key": own,
             "row": list(range(len(own))),
         }
-        with lent(self.cursor, "asked", table_of(keys, _TYPES)):
+        with lent(self.cursor, "asked", table_of(keys, _TYPES)), lent(self.cursor, "worded", self.worded):
             return (
                 self.cursor.execute(
                     "SELECT any_value(key) AS grader_key, any_value(job) AS job_key,"
@@ -172,8 +179,7 @@ class GradedImport:
                     " FROM asked r JOIN read_graders k ON k.grader = of_grader"
                     " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
                     # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-                    " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
-                    "  ON w.question_id = r.question_id"
+                    " LEFT JOIN worded w ON w.question_id = r.question_id"
                     " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
                     "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
                     " GROUP BY row ORDER BY row"
@@ -203,28 +209,21 @@ class GradedImport:
         return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
-        """Write all that needs the whole file: runs, judgments, bank and pool."""
-        if self.runs:
+        """Write all that needs the whole file: runs, judgments and pool."""
+        if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
-            for run in sorted(run for run in self.runs if known.get(run, names) != names):
-                unstage_ranking(self.cursor, run)
-                self.runs.discard(run)
+            whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
+            for run in whole:
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
-            write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)], self.keeper)
-            if repeated := write_stated_ranks(self.cursor, sorted(self.runs)):
+            runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
+            if repeated := write_stated_rankings(self.cursor, self.files.rankings, runs, self.keeper):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
-            self.counts["runs"] = len(self.runs)
+            self.counts["runs"] = len(runs)
         if self.judged:
             self.counts["judgments"] = write_judgments(self.cursor, source, self.keeper)
-        banked = self.cursor.execute(
-            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
-        ).fetchall()
-        # An id alone says nothing of a question that the bank has already.
-        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
-        version = save_questions(self.cursor, told, f"Imported {names}", self.author)
-        if version:
-            self.counts["bank version"] = version
-        self.counts["questions"] = len(self.questions)
+        if self.version:
+            self.counts["bank version"] = self.version
+        self.counts["questions"] = self.asked_of
         for _, job in self.graders:
             end(self.cursor, job, "imported", f"Imported from {names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
@@ -243,5 +242,7 @@ class GradedImport:
                 f"{self.differing} grades differ from what the same grader said of the same texts before:"
                 " the known grade is kept",
             )
+        let_go(self.cursor)
         refresh_pool(self.cursor)
+        let_go(self.cursor)
         return {name: count for name, count in self.counts.items() if count}

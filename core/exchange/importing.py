@@ -444,13 +444,13 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
         files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        into = GradedImport(cursor, files, author, keeper)
+        names = ", ".join(Path(source.name).name for source in sources)
+        into = GradedImport(cursor, files, names, author, keeper)
         with _no_collecting():
             for batch in files.batches():
                 into.write(batch)
                 # Else it would be there until the next one is.
                 del batch
-        names = ", ".join(Path(source.name).name for source in sources)
         counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)
         return counts | ({GET_WORDS: into.words.given} if into.words.given else {})

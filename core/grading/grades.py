@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-4
 """How far off the ends of its scale a confidence may be by rounding."""
+ROWS_A_STATEMENT = 100_000
+"""Grades that are written by one statement: fewer than a row group of the engine has, 122,880.
+
+The rows of a statement with more of them begin row groups of their own and leave the last one small. At the end of the
+transaction the engine joins small row groups to others, all of which it holds in memory uncompressed meanwhile; fewer
+rows are put to those of the statement before.
+"""
 NO_USABLE_RATING = "no usable rating"
 """Why a pair failed where nobody said."""
 
@@ -101,32 +108,34 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
     bounds = pc.min_max(found["question_text_key"])
     failing = found["rating"].null_count
     with lent(cursor, "new_grades", found):
-        known, differing = _graded_before(cursor, bounds["min"].as_py(), bounds["max"].as_py())
+        before = _graded_before(cursor, bounds["min"].as_py(), bounds["max"].as_py())
         # Most tables repeat nothing: to look whether they do costs a tenth of what it costs to group their rows.
-        as_they_are = not (known or failing) and _each_once(found)
-        kept = (
-            " WHERE row IN (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
-            "  GROUP BY grader_key, question_text_key, passage_text_key)"
-            f"{' AND row NOT IN (SELECT row FROM graded_before)' if known else ''} ORDER BY row"
-        )
-        said = [name for name in found.column_names if found[name].null_count < len(found)]
-        columns = ", ".join(name for name in said if name not in ("row", "reason"))
-        graded = failed = 0
-        if failing < len(found):
-            graded = cursor.execute(
-                f"INSERT INTO grades BY NAME SELECT {columns} FROM new_grades{'' if as_they_are else kept}"
-            ).fetchall()[0][0]
+        as_they_are = not (len(before) or failing) and _each_once(found)
+        failed = 0
         if failing:
             failed = cursor.execute(
                 "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
                 f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL"
                 " ORDER BY row"
             ).fetchall()[0][0]
-    return Written(graded, failed, differing)
+        rows = found
+        if not as_they_are:
+            with lent(cursor, "graded_before", before):
+                rows = cursor.execute(
+                    "SELECT * FROM new_grades WHERE row IN (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
+                    "  GROUP BY grader_key, question_text_key, passage_text_key)"
+                    " AND row NOT IN (SELECT row FROM graded_before) ORDER BY row"
+                ).to_arrow_table()
+    said = [name for name in rows.column_names if rows[name].null_count < len(rows)]
+    columns = ", ".join(name for name in said if name not in ("row", "reason"))
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        with lent(cursor, "graded_now", rows.slice(start, ROWS_A_STATEMENT)):
+            cursor.execute(f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now")
+    return Written(len(rows), failed, pc.sum(before["differs"]).as_py() or 0)
 
 
-def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> tuple[int, int]:
-    """Put the rows of `new_grades` whose pair has a grade into `graded_before`; how many, and how many rated otherwise.
+def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> pa.Table:
+    """The rows of `new_grades` whose pair has a grade: `row`, and whether it `differs`.
 
     Args:
         least, greatest: keys of their questions.
@@ -134,14 +143,12 @@ def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> t
     between = {"least": least, "greatest": greatest}
     older = "SELECT * FROM grades WHERE question_text_key BETWEEN $least AND $greatest"
     if not cursor.execute(f"{older} LIMIT 1", between).fetchall():
-        return 0, 0
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE graded_before AS SELECT n.row, n.rating <> g.rating AS differs"
+        return table_of({"row": [], "differs": []}, {"row": "INTEGER", "differs": "BOOLEAN"})
+    return cursor.execute(
+        "SELECT n.row, n.rating <> g.rating AS differs"
         f" FROM new_grades n JOIN ({older}) g USING (grader_key, question_text_key, passage_text_key)",
         between,
-    )
-    known, differing = cursor.execute("SELECT count(*), count(*) FILTER (differs) FROM graded_before").fetchall()[0]
-    return int(known), int(differing)
+    ).to_arrow_table()
 
 
 def _each_once(found: pa.Table) -> bool:

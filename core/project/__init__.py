@@ -49,7 +49,7 @@ from core.project.doubles import (
     write_end,
 )
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, let_go, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -82,6 +82,7 @@ from core.project.judging import (
     ADJUDICATED,
     JUDGE,
     PREFIX,
+    RATED_BY_HAND,
     SCALE,
     WITHDRAW,
     JudgmentAct,
@@ -119,6 +120,7 @@ from core.project.pool import (
     DEFAULT_POOL_DEPTH,
     list_passages,
     pool_depth,
+    pool_mark,
     pool_rows,
     pooled_queries,
     refresh_pool,
@@ -148,18 +150,14 @@ from core.project.runs import (
     clear_runs,
     deepest_rank,
     ranked_keys,
-    ranked_table,
     rankings,
     run_names,
     run_sizes,
-    stage_ranked,
     stage_rankings,
-    state_ranks,
-    unstage_ranking,
     write_runs,
-    write_stated_ranks,
 )
 from core.project.staging import lent, stage, table_of
+from core.project.stated_rankings import RankingFile, write_stated_rankings
 from core.project.students import (
     CLOSED_BOOK,
     ELSEWHERE,
@@ -214,6 +212,7 @@ __all__ = [
     "PARTS",
     "PREFIX",
     "RANKED",
+    "RATED_BY_HAND",
     "REMOVE_MEMBER",
     "ROLES",
     "SCALE",
@@ -251,6 +250,7 @@ __all__ = [
     "PassageFiles",
     "Project",
     "Qrels",
+    "RankingFile",
     "Replaced",
     "Restored",
     "Role",
@@ -339,6 +339,7 @@ __all__ = [
     "latest_act",
     "lengths",
     "lent",
+    "let_go",
     "list_passages",
     "log",
     "make_door",
@@ -357,6 +358,7 @@ __all__ = [
     "peek_members",
     "people",
     "pool_depth",
+    "pool_mark",
     "pool_rows",
     "pooled_queries",
     "projects_folder",
@@ -367,7 +369,6 @@ __all__ = [
     "put_student",
     "queries_of",
     "ranked_keys",
-    "ranked_table",
     "rankings",
     "read_schedule",
     "record",
@@ -395,11 +396,9 @@ __all__ = [
     "split_response",
     "stage",
     "stage_judgments",
-    "stage_ranked",
     "stage_rankings",
     "state_factors",
     "state_families",
-    "state_ranks",
     "stated_families",
     "students",
     "students_of",
@@ -407,7 +406,6 @@ __all__ = [
     "tokens",
     "undo_member",
     "unknown_queries",
-    "unstage_ranking",
     "verdicts",
     "verify",
     "withdraw",
@@ -420,5 +418,5 @@ __all__ = [
     "write_judgments",
     "write_responses",
     "write_runs",
-    "write_stated_ranks",
+    "write_stated_rankings",
 ]

@@ -20,11 +20,15 @@ CONFIG: Config = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "storage_compatibility_version": "v1.2.0",
+    "write_buffer_row_group_count": 1,
 }
 """Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone is the project.
 
 A new file is of the storage format of DuckDB 1.2. It opens in three quarters of the time that the engine's default
 takes, the format of 1.0, in which the statistics of every column are converted whenever a file is opened or written.
+
+What a transaction writes goes to the disk row group by row group (122,880 rows), not when five of them are there: five
+of passages with their texts are some hundred megabytes.
 """
 
 MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
@@ -55,6 +59,33 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
             raise InputError(f"{folder}: there is no such folder for what does not fit into memory.", "Make it first.")
         found["temp_directory"] = str(folder / "exam-spill")
     return found
+
+
+def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let the engine give up all memory that it could do without, now and not when it is short of it.
+
+    What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
+    asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
+    file already, and the rows that do not fill a row group yet.
+
+    Whoever else works with the file goes on with all the memory that they may have: before the engine takes a lower
+    limit it gives up what it can, and it refuses one that is lower than what is in use all the same.
+
+    Args:
+        cursor: in a transaction that has written to a table with a key, whose index is always in use.
+    """
+    given = engine_config().get("memory_limit")
+    # With one of its own, since the refusal would end the transaction.
+    with cursor.cursor() as other:
+        before = other.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+        back = f"SET memory_limit = '{before}'"
+        try:
+            other.execute("SET memory_limit = '1B'")
+        except duckdb.OutOfMemoryException:
+            # The setting says what was asked for, though it was refused; what it said before is rounded down.
+            back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
+        finally:
+            other.execute(back)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from core.errors import InputError
 from core.project.kept_passages import in_batches
@@ -14,7 +14,8 @@ from core.project.staging import lent, table_of
 from core.text import clean_text
 from core.types import Passage
 
-_NEW = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR"}
+_IDS = {"passage_id": "VARCHAR"}
+_OTHERS = {"passage_key": "INTEGER", "passage_id": "VARCHAR", "text_key": "INTEGER"}
 
 
 def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
@@ -34,14 +35,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     added = 0
     for batch in in_batches(passages):
         check_new(cursor, "passage", (p.passage_id for p in batch))
-        batch = _clean_passages(cursor, batch)
-        columns: dict[str, Sequence[Any]] = {
-            "row": range(len(batch)),
-            "passage_id": [p.passage_id for p in batch],
-            "text": [p.text for p in batch],
-        }
-        with lent(cursor, "new_passages", table_of(columns, _NEW)):
-            added += _add_passage_batch(cursor, keeper)
+        added += _add_passage_batch(cursor, _clean_passages(cursor, batch), keeper)
     return added
 
 
@@ -65,57 +59,92 @@ def kept_as_they_are(
     }
 
 
-def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE other_texts AS SELECT passage_key, passage_id, p.text_key, n.text"
-        " FROM new_passages n JOIN passages p USING (passage_id) JOIN passage_texts t USING (text_key)"
-        " WHERE t.text <> n.text"
-    )
+def _add_passage_batch(cursor: Cursor, passages: Sequence[Passage], keeper: Keeper | None) -> int:
+    # Nothing of it is put into temporary tables: what these ever held stays in memory until the transaction ends.
+    text_of: dict[str, str] = {}
+    for passage in passages:
+        if text_of.setdefault(passage.passage_id, passage.text) != passage.text:
+            _refuse_two_texts(passage.passage_id)
+    with lent(cursor, "new_passages", table_of({"passage_id": list(text_of)}, _IDS)):
+        known: dict[str, tuple[int, int | None]] = {
+            passage_id: (key, text_key)
+            for passage_id, key, text_key in cursor.execute(
+                "SELECT passage_id, passage_key, text_key FROM passages SEMI JOIN new_passages USING (passage_id)"
+            ).fetchall()
+        }
+    texts = {text: 0 for text in text_of.values()}
+    with lent(cursor, "new_texts", table_of({"text": list(texts)}, {"text": "VARCHAR"})):
+        stored = dict(
+            cursor.execute("SELECT text_key, text FROM passage_texts SEMI JOIN new_texts USING (text)").fetchall()
+        )
+    others = [
+        (key, passage_id, text_key)
+        for passage_id, (key, text_key) in known.items()
+        if text_key is not None and stored.get(text_key) != text_of[passage_id]
+    ]
+    if others:
+        _replace_texts(cursor, others, keeper)
+    texts.update((text, key) for key, text in stored.items())
+    new_texts = [text for text, key in texts.items() if not key]
+    texts.update(zip(new_texts, _keys(cursor, len(new_texts)), strict=True))
+    columns: dict[str, Sequence[Any]] = {"text_key": [texts[text] for text in new_texts], "text": new_texts}
+    with lent(cursor, "new_texts", table_of(columns, {"text_key": "INTEGER", "text": "VARCHAR"})):
+        cursor.execute("INSERT INTO passage_texts SELECT text_key, text FROM new_texts")
+    filled = [key for key, text_key in known.values() if text_key is None]
+    given = {key: texts[text_of[passage_id]] for passage_id, (key, text_key) in known.items() if text_key is None}
+    given |= {key: texts[text_of[passage_id]] for key, passage_id, _ in others}
+    if given:
+        columns = {"passage_key": list(given), "text_key": list(given.values())}
+        with lent(cursor, "given", table_of(columns, dict.fromkeys(columns, "INTEGER"))):
+            cursor.execute(
+                "UPDATE passages SET text_key = g.text_key FROM given g WHERE g.passage_key = passages.passage_key"
+            )
+    if filled and keeper is not None:
+        cursor.execute("INSERT INTO given_texts SELECT unnest(?::INTEGER[])", [filled])
+    created = [passage_id for passage_id in text_of if passage_id not in known]
+    columns = {
+        "passage_key": _keys(cursor, len(created)),
+        "passage_id": created,
+        "text_key": [texts[text_of[passage_id]] for passage_id in created],
+    }
+    types = {"passage_key": "INTEGER", "passage_id": "VARCHAR", "text_key": "INTEGER"}
+    with lent(cursor, "created", table_of(columns, types)):
+        cursor.execute("INSERT INTO passages SELECT passage_key, passage_id, text_key FROM created")
+    return len(filled) + len(created)
+
+
+def _replace_texts(cursor: Cursor, others: Sequence[tuple[int, str, int]], keeper: Keeper | None) -> None:
+    """Keep the texts of passages that get others: key, id and key of the text that goes of each.
+
+    Raises:
+        InputError: this import itself gave one of them its text, nobody keeps it, or something rests on it.
+    """
+    if keeper is None:
+        _refuse_two_texts(others[0][1])
     # What this import itself gave the passage for its text is no text that could be replaced.
-    own = (
-        "SELECT passage_id FROM other_texts"
-        if keeper is None
-        else f"SELECT passage_id FROM other_texts WHERE passage_key > {keeper.first_key:d}"
-        f" OR passage_key IN ({keeper.among_replaced()})"
-    )
-    clash = cursor.execute(
-        "SELECT passage_id FROM new_passages GROUP BY passage_id HAVING count(DISTINCT text) > 1"
-        f" UNION ALL {own} LIMIT 1"
-    ).fetchall()
-    if clash:
-        raise InputError(
-            f"Passage {clash[0][0]} has two different texts.",
-            "Grades are about texts, so a text cannot change: give the new text a new passage id.",
-        )
-    if keeper is not None:
+    own = {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
+    for key, passage_id, _ in others:
+        if key > keeper.first_key or key in own:
+            _refuse_two_texts(passage_id)
+    columns: dict[str, Sequence[Any]] = {
+        "passage_key": [key for key, _, _ in others],
+        "passage_id": [passage_id for _, passage_id, _ in others],
+        "text_key": [text_key for _, _, text_key in others],
+    }
+    with lent(cursor, "other_texts", table_of(columns, _OTHERS)):
         keeper.keep_passages("other_texts")
-    cursor.execute(
-        "INSERT INTO passage_texts SELECT nextval('keys'), text FROM ("
-        " SELECT text, min(row) AS first FROM new_passages ANTI JOIN passage_texts USING (text)"
-        " GROUP BY text ORDER BY first)"
+
+
+def _refuse_two_texts(passage_id: str) -> NoReturn:
+    raise InputError(
+        f"Passage {passage_id} has two different texts.",
+        "Grades are about texts, so a text cannot change: give the new text a new passage id.",
     )
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE texted AS SELECT passage_id, any_value(text_key) AS text_key,"
-        " min(n.row) AS first FROM new_passages n JOIN passage_texts USING (text) GROUP BY passage_id"
-    )
-    if keeper is not None:
-        cursor.execute(
-            "INSERT INTO given_texts SELECT passage_key FROM passages p JOIN texted USING (passage_id)"
-            " WHERE p.text_key IS NULL"
-        )
-        cursor.execute(
-            "UPDATE passages SET text_key = n.text_key FROM texted n"
-            " WHERE n.passage_id = passages.passage_id AND n.passage_id IN (SELECT passage_id FROM other_texts)"
-        )
-    filled = cursor.execute(
-        "UPDATE passages SET text_key = n.text_key FROM texted n"
-        " WHERE n.passage_id = passages.passage_id AND passages.text_key IS NULL"
-    ).fetchall()[0][0]
-    created = cursor.execute(
-        "INSERT INTO passages SELECT nextval('keys'), passage_id, text_key"
-        " FROM (SELECT * FROM texted ANTI JOIN passages USING (passage_id) ORDER BY first)"
-    ).fetchall()[0][0]
-    return int(filled + created)
+
+
+def _keys(cursor: Cursor, count: int) -> list[int]:
+    """New keys, in order."""
+    return [key for (key,) in cursor.execute("SELECT nextval('keys')::INTEGER FROM range(?)", [count]).fetchall()]
 
 
 def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from core.errors import InputError
@@ -11,6 +12,11 @@ from core.project.staging import lent, table_of
 
 DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
+
+
+ROWS_A_PART = 50_000
+"""Lists, judgments and rankings that are pooled together, or as many as the longest query has: sorting them takes
+memory."""
 
 
 def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
@@ -68,11 +74,37 @@ def refresh_pool(cursor: Cursor) -> None:
     To be called at the end of every transaction that changed one of these.
     """
     cursor.execute("DELETE FROM pool")
-    cursor.execute(
-        "INSERT INTO pool SELECT query_key, passage_key, text_key,"
-        " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
-        f" FROM ({pool_rows(cursor)}) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key"
-    )
+    for first, last in _parts(cursor):
+        cursor.execute(
+            "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+            " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
+            f" FROM ({pool_rows(cursor)}) JOIN passages USING (passage_key) WHERE query_key BETWEEN ? AND ?"
+            " ORDER BY query_key, place, passage_key",
+            [first, last],
+        )
+
+
+def _parts(cursor: Cursor) -> list[tuple[int, int]]:
+    """Ranges of query keys for which about `ROWS_A_PART` passages are named together."""
+    named = ("listed", "judgments", "rankings", "gold_passages")
+    counts = " + ".join(f"(SELECT count(*) FROM {table})" for table in named)
+    first, last, rows = cursor.execute(
+        f"SELECT coalesce(min(query_key), 0), coalesce(max(query_key), 0), {counts} FROM queries"
+    ).fetchall()[0]
+    if rows <= ROWS_A_PART:
+        return [(first, last)]
+    every = " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named)
+    ends = cursor.execute(
+        "SELECT max(query_key) FROM (SELECT query_key,"
+        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every}) GROUP BY query_key)"
+        " GROUP BY part ORDER BY part"
+    ).fetchall()
+    return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
+
+
+def pool_mark(project: Project) -> tuple[Any, ...]:
+    """A value that differs whenever the pool does."""
+    return project.rows("SELECT count(*), sum(hash(query_key, passage_key, text_key, position))::VARCHAR FROM pool")[0]
 
 
 def pooled_queries(project: Project) -> dict[str, str]:

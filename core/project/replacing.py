@@ -175,14 +175,12 @@ class Keeper:
         """Keep which texts passages have, before they get others.
 
         Args:
-            clashing: a table with the passages: `passage_key`, `passage_id`, and `text_key` of the text that goes.
+            clashing: a table with the passages, one at least: `passage_key`, `passage_id`, and `text_key` of the text
+                that goes.
 
         Raises:
             InputError: something rests on one of these texts.
         """
-        if not self.cursor.execute(f"SELECT * FROM {clashing} LIMIT 1").fetchall():
-            # Most batches of passages: what rests on none of them would be counted in all that there is.
-            return
         check_nothing_rests(self.cursor, clashing)
         self.cursor.execute(
             f"INSERT INTO replaced_passages SELECT {self._begin('passages', ''):d}, passage_key, text_key"

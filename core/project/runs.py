@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
+from core.project.judging import RATED_BY_HAND
 from core.project.passages import name_passages_of
 from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
@@ -31,7 +32,14 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     """
     # Halves of surrogate pairs cannot stand in a table.
     check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
-    stage_ranked(cursor, ranked_table(rankings))
+    # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
+    # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
+        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
+    )
+    with lent(cursor, "new_rankings", ranked_table(rankings)):
+        cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
 
 
 def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
@@ -45,24 +53,6 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
         "rank": [ranked.rank for ranked in lines],
     }
     return table_of(columns, RANKED)
-
-
-def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
-    """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
-    check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
-    # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
-    # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
-    cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
-        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
-    )
-    with lent(cursor, "new_rankings", ranked):
-        cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
-
-
-def unstage_ranking(cursor: Cursor, run: str) -> None:
-    """Forget what was staged of one run."""
-    cursor.execute("DELETE FROM staged_rankings WHERE run = ?", [run])
 
 
 def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> None:
@@ -86,45 +76,6 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
         " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
     )
     cursor.execute("DROP TABLE staged_rankings")
-
-
-def state_ranks(cursor: Cursor, ranked: pa.Table) -> None:
-    """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
-    cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
-    )
-    with lent(cursor, "new_ranks", ranked):
-        cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
-
-
-def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
-    """Let runs that were written have the ranks that their file states, gaps and all, whatever their scores say.
-
-    Ranks that begin below 1 are moved up. Where a ranking states one rank twice, passages are counted in the order of
-    rank, score and passage id.
-
-    Returns:
-        The number of rankings (run and query) that state a rank twice.
-    """
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE read_ranks AS SELECT run_key, query_key, passage_key,"
-        " CASE WHEN count(DISTINCT s.rank) OVER ranking = count(*) OVER ranking"
-        "  THEN s.rank + greatest(0, 1 - min(s.rank) OVER ranking)"
-        "  ELSE row_number() OVER (PARTITION BY run_key, query_key ORDER BY s.rank, score DESC, passage_id DESC)"
-        " END::INTEGER AS rank, count(DISTINCT s.rank) OVER ranking < count(*) OVER ranking AS repeated"
-        " FROM stated_ranks s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
-        " JOIN passages USING (passage_id) JOIN rankings USING (run_key, query_key, passage_key)"
-        " WHERE list_contains(?, s.run) WINDOW ranking AS (PARTITION BY run_key, query_key)",
-        [list(runs)],
-    )
-    cursor.execute(
-        "UPDATE rankings SET rank = r.rank FROM read_ranks r WHERE r.run_key = rankings.run_key"
-        " AND r.query_key = rankings.query_key AND r.passage_key = rankings.passage_key"
-    )
-    cursor.execute("INSERT INTO ranked_runs SELECT run_key FROM runs WHERE list_contains(?, name)", [list(runs)])
-    cursor.execute("DROP TABLE stated_ranks")
-    repeated = "SELECT count(DISTINCT (run_key, query_key)) FROM read_ranks WHERE repeated"
-    return int(cursor.execute(repeated).fetchall()[0][0])
 
 
 def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> list[int]:
@@ -217,7 +168,7 @@ def rankings(project: Project) -> Runs:
             found[name][queries[int(query[rows[0]])]] = scores
         return found
 
-    return project.remember("rankings", compute)
+    return project.remember("rankings", compute, RATED_BY_HAND)
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:
@@ -233,7 +184,7 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
         order = queries.argsort(kind="stable")
         return queries[order], passages[order]
 
-    queries, passages = project.remember("ranked keys", compute)
+    queries, passages = project.remember("ranked keys", compute, RATED_BY_HAND)
     start, end = queries.searchsorted([query_key, query_key + 1])
     return sorted(set(passages[start:end].tolist()))
 

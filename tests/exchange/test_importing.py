@@ -16,8 +16,9 @@ from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
 from core.exchange.parquet.checks import with_rows
 from core.formats import KINDS_OF_FILE, Source
+from core.grading import grades
 from core.leaderboard import leaderboard
-from core.project import Project, boards
+from core.project import Project, boards, pool, stated_rankings
 from core.types import Question
 from tests.made.projects import fill, made_project, new_project
 
@@ -356,20 +357,40 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
     assert project.value("SELECT count(*) FROM pool") == 126_000
 
 
-def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+def test_a_graded_file_that_is_written_part_by_part_is_the_same(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(graded_batches, "ROWS_A_BATCH", 1)
     lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
         passage("p6", "text six", {"g2/a": 5}), query_id="g2"
     )
+    at_once = new_project(tmp_path / "at_once.duckdb")
+    take(at_once, "graded", GRADED + lines, "g.jsonl")
+    for module, size in (
+        (graded_batches, "ROWS_A_BATCH"),
+        (graded_batches, "PASSAGES_A_PART"),
+        (stated_rankings, "LINES_A_PART"),
+        (pool, "ROWS_A_PART"),
+        (grades, "ROWS_A_STATEMENT"),
+    ):
+        monkeypatch.setattr(module, size, 1)
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
+    assert graded_file(project) == graded_file(at_once)
+    at_once.close()
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
     assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [
         ("g1", 3),
         ("g2", 1),
     ]
     assert project.value("SELECT count(*) FROM rankings") == 4
+
+
+def test_a_passage_that_two_lines_rank_for_a_query_is_ranked_once(project: Project):
+    again = passage("p4", "text four", {})
+    again["paragraph_data"]["rankings"][0]["rank"] = 2
+    take(project, "graded", GRADED + graded(again), "g.jsonl")
+    found = project.rows("SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) ORDER BY rank")
+    # Both state rank 1: the better score comes first.
+    assert found == [("p4", 1), ("p1", 2)]
 
 
 def test_a_graded_file_imported_twice_adds_nothing(project: Project):

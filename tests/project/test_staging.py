@@ -1,4 +1,4 @@
-"""Tables that SQL reads without a copy."""
+"""Tables that SQL reads without a copy, and memory that the engine gives up in the midst of a transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import weakref
 import duckdb
 import pyarrow as pa
 
-from core.project import lent
+from core.project import Project, lent, let_go
 
 
 def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
@@ -22,3 +22,19 @@ def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
         del table
         assert held() is None
         cursor.execute("COMMIT")
+
+
+def test_memory_is_let_go_of_and_the_transaction_and_its_limit_stay(project: Project) -> None:
+    used = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
+    limit = "SELECT current_setting('memory_limit')"
+    with project.transaction() as cursor:
+        before = cursor.execute(limit).fetchall()
+        cursor.execute("INSERT INTO passage_texts SELECT i, repeat('text ', 20) || i FROM range(20_000) t(i)")
+        held = cursor.execute(used).fetchall()[0][0]
+        let_go(cursor)
+        assert cursor.execute(used).fetchall()[0][0] < held / 2
+        assert cursor.execute(limit).fetchall() == before
+        # Others may have as much memory as before, and so may the transaction.
+        assert len(project.rows("SELECT DISTINCT i, hash(i)::VARCHAR FROM range(20_000) t(i)")) == 20_000
+        cursor.execute("INSERT INTO passages SELECT text_key, text_key::VARCHAR, text_key FROM passage_texts")
+    assert project.value("SELECT count(*) FROM passages JOIN passage_texts USING (text_key)") == 20_000
