@@ -5,6 +5,7 @@
     killed   a worker is killed at a third of the pairs, and a node at two thirds
     shards   the same, with shards in a folder
     deadly   a pair of texts takes every worker down that grades it
+    desk     what hands out the blocks is killed at a third of the pairs
     driver   the program that started the job is killed in the middle, and the job is given again
 
 Copies of the project are graded with a grader that it does not have yet, once here and once on the cluster. Without a
@@ -119,6 +120,25 @@ class Drills:
         print(f"pairs in shards: {len(lying):,}, of them twice: {len(lying) - len(set(lying)):,}", flush=True)
         return fine and len(lying) == len(set(lying)) == self.total
 
+    def desk(self) -> bool:
+        def kill(grader: RayGrader, share: float) -> str | None:
+            if share < 1 / 3 or watched.killed or grader._course is None:
+                return None
+            grader._ray.kill(grader._course._stream.desk)
+            return "the desk"
+
+        project = self.copy("desk")
+        watched = self.watched(project, kill, Cluster(workers=2))
+        final = run_job(project, watched, self.request, "drill")
+        watched.close()
+        got = grades(project)
+        project.close()
+        unlike = len(set(got) ^ set(self.expected))
+        twice = sum(count > 1 for count in watched.came.values())
+        killed = ", ".join(watched.killed)
+        say("the desk", final.total, final.graded, final.failed, killed, twice, unlike, final.seconds)
+        return len(watched.killed) == 1 and not twice and not unlike
+
     def watched(self, project: Project, kill: Kill, cluster: Cluster) -> Watched:
         spec = make_grader(KIND, SETTINGS).spec
         return Watched(self.total, kill, spec, KIND, SETTINGS, prompts(project), cluster)
@@ -223,7 +243,7 @@ def job(path: Path, folder: str, queries: tuple[str, ...]) -> None:
 
 def main(path: Path, *words: str) -> None:
     queries = int(words[0]) if words and words[0].isdigit() else 3
-    wanted = [word for word in words if not word.isdigit()] or ["killed", "shards", "deadly", "driver"]
+    wanted = [word for word in words if not word.isdigit()] or ["killed", "shards", "deadly", "desk", "driver"]
     print("| drill | pairs | graded | failed | killed | came or graded twice | unlike those made here | |")
     print("| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as scratch:

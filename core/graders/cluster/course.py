@@ -8,10 +8,10 @@ from typing import Any
 
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome
-from core.graders.cluster.blocks import Block, Blocks, Row
+from core.graders.cluster.blocks import Blocks, Row
 from core.graders.cluster.desk import News, Started
 from core.graders.cluster.shards import ShardFolder, read_shard
-from core.graders.cluster.stream import AHEAD, Stream, last_line
+from core.graders.cluster.stream import AHEAD, Stream, StreamLost, last_line
 from core.graders.control import Control
 
 MOST_DEATHS = 50
@@ -48,7 +48,8 @@ class Course:
         self._pings: dict[str, Any] = {}
         self._next_ping = 0.0
         self._unreached: dict[str, int] = {}
-        self._given: list[Block] = []
+        # What is out from a stream that was lost goes out again.
+        self._given = list(blocks.out.values())
         self._settled: list[int] = []
         self._dead: list[str] = []
         self._freed: dict[int, str] = {}
@@ -64,6 +65,7 @@ class Course:
         Raises:
             GradingError: the grader cannot be made on a worker, is another one there, or cannot go on; or workers die
                 one after the other.
+            StreamLost: the job can go on with a new stream.
         """
         while not self._blocks.over:
             if not (self._control.stopping or self._control.paused):
@@ -78,13 +80,18 @@ class Course:
 
     def _turn(self) -> News:
         stopped = self._control.stopping
-        news: News = self._ray.get(
-            self._stream.desk.turn.remote(
-                # What came since it was held for lost is not handed out any more.
-                [block.row() for block in self._given if block.number in self._blocks.out],
-                self._settled, self._dead, self._freed, going=not self._control.paused, stopped=stopped,
+        # What came since it was held for lost is not handed out any more.
+        given = [block.row() for block in self._given if block.number in self._blocks.out]
+        try:
+            news: News = self._ray.get(
+                self._stream.desk.turn.remote(
+                    given, self._settled, self._dead, self._freed, going=not self._control.paused, stopped=stopped
+                )
             )
-        )  # fmt: skip
+        except self._ray.exceptions.RayError as error:
+            raise StreamLost(
+                f"What hands out the blocks is gone: {last_line(error)}.", "Grade what is missing."
+            ) from error
         self._given, self._settled, self._dead, self._freed = [], [], [], {}
         if news.broken:
             raise GradingError(news.broken, news.hint)

@@ -18,10 +18,13 @@ from core.graders.base import Outcome, Pair, Texts
 from core.graders.cluster.blocks import Blocks
 from core.graders.cluster.course import Course
 from core.graders.cluster.shards import ShardFolder
-from core.graders.cluster.stream import Stream
+from core.graders.cluster.stream import Stream, StreamLost
 from core.graders.control import Control
 from core.graders.prompts.prompt import Prompt
 from core.types import Asked, GraderSpec
+
+STREAMS = 3
+"""Streams in a row that are lost before anything comes, until the cluster is given up."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,26 @@ class RayGrader:
         if folder is not None:
             folder.make()
         workers, gpus = self._connect()
-        stream = Stream(
-            self._ray, self._spec.fingerprint, self._made_of, workers, gpus, place, uuid.uuid4().hex
-        )  # fmt: skip
-        ended = False
-        try:
-            self._course = Course(self._ray, stream, workers, blocks, control, folder)
-            yield from self._course.run()
-            ended = True
-        finally:
-            # What holds on to workers keeps them from ending.
-            self._course = None
-            stream.end(wait=ended)
+        job, lost = uuid.uuid4().hex, 0
+        while not (blocks.over or control.stopping):
+            stream = Stream(self._ray, self._spec.fingerprint, self._made_of, workers, gpus, place, job)
+            ended = False
+            try:
+                self._course = Course(self._ray, stream, workers, blocks, control, folder)
+                for batch in self._course.run():
+                    lost = 0 if batch else lost
+                    yield batch
+                ended = True
+                return
+            except StreamLost:
+                lost += 1
+                if lost == STREAMS:
+                    raise
+                control.report("the stream to the workers was lost; another one is begun")
+            finally:
+                # What holds on to workers keeps them from ending.
+                self._course = None
+                stream.end(wait=ended)
 
     def _connect(self) -> tuple[int, float]:
         """Join the cluster; how many workers there are to be, and how many GPUs each has."""

@@ -20,6 +20,10 @@ LEAVING_SECONDS = 30.0
 """For which the end of the stream is waited for: then its workers are free for another one."""
 
 
+class StreamLost(GradingError):
+    """A stream that gives nothing any more: what hands out its blocks is gone, or Ray Data gave up."""
+
+
 class Stream:
     """A pipeline of Ray Data from a desk to workers and back, which runs until the desk hands out nothing more.
 
@@ -72,7 +76,7 @@ class Stream:
             for table in self._graded.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 for row in table.to_pylist():
                     self._came.put(row)
-            self._came.put(GradingError("Ray Data came to an end before the job did.", "Run it again for the rest."))
+            self._came.put(StreamLost("Ray Data came to an end before the job did.", "Run it again for the rest."))
         except Exception as error:
             self._came.put(error)
 
@@ -80,16 +84,16 @@ class Stream:
         """What came back; waits so long for the first.
 
         Raises:
-            GradingError: nothing more can come.
+            StreamLost: nothing more can come.
         """
         rows: list[Row] = []
         try:
             one = self._came.get(timeout=seconds)
             while True:
-                if isinstance(one, GradingError):
+                if isinstance(one, StreamLost):
                     raise one
                 if isinstance(one, Exception):
-                    raise GradingError(
+                    raise StreamLost(
                         f"Ray Data gave up: {last_line(one)}.",
                         "See the logs of the cluster, then grade what is missing.",
                     ) from one
