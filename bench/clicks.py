@@ -48,18 +48,20 @@ def _reword(page: Page, turn: int) -> None:
     box.blur()
 
 
-def _press(key: str) -> Callable[[Page, int], None]:
-    def press(page: Page, turn: int) -> None:
+def press(key: str) -> Callable[[Page, int], None]:
+    """What presses a key, which takes note of when."""
+
+    def pressing(page: Page, turn: int) -> None:
         page.evaluate("window.began = " + CLOCK)
         page.keyboard.press(key)
 
-    return press
+    return pressing
 
 
 def _walk(page: Page, turn: int) -> None:
     # The list listens to the key once it is drawn.
     page.locator(".st-key-passage-list .row").first.wait_for()
-    _press("Alt+j")(page, turn)
+    press("Alt+j")(page, turn)
 
 
 def _follow(*screens: str) -> Callable[[Page, int], None]:
@@ -80,8 +82,8 @@ PLACE = "location.href"
 
 ACTS = (
     Act("bank: a question reworded", "question_bank", _reword, UNSAVED, 300),
-    Act("bank: undo", "question_bank", _press("Alt+z"), UNSAVED, 300),
-    Act("bank: the next query", "question_bank", _press("Alt+j"), QUESTION, 500),
+    Act("bank: undo", "question_bank", press("Alt+z"), UNSAVED, 300),
+    Act("bank: the next query", "question_bank", press("Alt+j"), QUESTION, 500),
     Act("passages: the next passage", "passages", _walk, PLACE, 300),
     Act("from screen to screen", "leaderboard", _follow("Question bank", "Passages", "Export", "Leaderboard"),
         HEADING, 700),
@@ -90,11 +92,11 @@ ACTS = (
 
 def clicks(say: Callable[..., None]) -> None:
     """Median milliseconds of each act, and of a link that is opened in a new tab."""
-    with _page() as (page, address):
+    with served_project() as address, visitor() as page:
         for act in ACTS:
             page.goto(f"{address}/{act.screen}?project=bench")
-            _whole(page)
-            took = [_took(page, act, turn) for turn in range(TIMES)]
+            whole(page)
+            took = [took(page, act, turn) for turn in range(TIMES)]
             say(act.name, f"{statistics.median(took):.0f} ms", f"budget {act.budget} ms", _all(took))
         for screen in ("question_bank", "passages", "leaderboard"):
             took = [_opened(page, f"{address}/{screen}?project=bench") for _ in range(TIMES)]
@@ -105,14 +107,15 @@ def _all(took: list[float]) -> str:
     return "of " + " ".join(f"{one:.0f}" for one in took)
 
 
-def _took(page: Page, act: Act, turn: int) -> float:
+def took(page: Page, act: Act, turn: int) -> float:
+    """Do an act on its screen, which is open; milliseconds until the page is whole again and shows it."""
     before = page.evaluate(act.shown)
     act.do(page, turn)
-    _whole(page, f"{act.shown} !== {'undefined' if before is None else json.dumps(before)}")
+    whole(page, f"{act.shown} !== {'undefined' if before is None else json.dumps(before)}")
     return float(page.evaluate(CLOCK + " - window.began"))
 
 
-def _whole(page: Page, shown: str = "true") -> None:
+def whole(page: Page, shown: str = "true") -> None:
     """Wait until the page is whole and shows what was asked for; looked at in every frame."""
     page.wait_for_function(f"document.querySelector({json.dumps(DRAWN)}) && {shown}", polling="raf")
 
@@ -121,18 +124,18 @@ def _opened(page: Page, link: str) -> float:
     tab = page.context.new_page()
     began = float(page.evaluate(CLOCK))
     tab.goto(link, wait_until="commit")
-    _whole(tab, HEADING)
+    whole(tab, HEADING)
     took = float(tab.evaluate(CLOCK)) - began
     tab.close()
     return took
 
 
 @contextmanager
-def _page() -> Iterator[tuple[Page, str]]:
-    """A tab of somebody who was here before, and the address of an app with one project, called bench."""
-    with served_project() as address, sync_playwright() as playwright:
+def visitor() -> Iterator[Page]:
+    """A tab of somebody who was here before."""
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         person = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
         person.add_cookies([{"name": COOKIE, "value": "bench", "url": "http://localhost"}])
-        yield person.new_page(), address
+        yield person.new_page()
         browser.close()

@@ -13,13 +13,13 @@ import json
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.plot import Line, plot
 
@@ -29,17 +29,12 @@ PART = re.compile(r"(<!-- measured:growth -->\n).*?(<!-- /measured -->)", re.S)
 
 @dataclass(frozen=True)
 class Size:
-    """A project to measure: 55 questions a query, each run 100 passages deep.
-
-    Args:
-        exchanged: whether its graded file is written and read, too.
-    """
+    """A project to measure: 55 questions a query, each run 100 passages deep."""
 
     name: str
     queries: int
     passages: int
     runs: int
-    exchanged: bool = False
 
     @property
     def grades(self) -> int:
@@ -48,9 +43,9 @@ class Size:
 
 
 SIZES = (
-    Size("10", 10, 650, 16, True),
-    Size("33", 33, 650, 16, True),
-    Size("131", 131, 650, 16, True),
+    Size("10", 10, 650, 16),
+    Size("33", 33, 650, 16),
+    Size("131", 131, 650, 16),
     Size("131/30", 131, 650, 30),
     Size("131/64", 131, 650, 64),
     Size("131/256", 131, 650, 256),
@@ -97,7 +92,7 @@ def growth(say: Callable[..., None]) -> None:
 def _in_child(size: Size) -> dict[str, float]:
     """Measurements of one size by name: seconds, or MB where the name ends so."""
     told: dict[str, float] = {}
-    parts = ("making", "scoring", "whole", *(("exchanging", "importing") if size.exchanged else ()))
+    parts = ("making", "scoring", "whole", "exchanging", "importing")
     with tempfile.TemporaryDirectory(dir=os.environ.get("EXAM_BENCH_FOLDER")) as folder:
         for part in parts:
             words = [sys.executable, "-m", "bench.growth_parts", part, folder]
@@ -154,7 +149,7 @@ def _tables(found: Sequence[tuple[Size, dict[str, float]]]) -> list[str]:
         for key, label in MEASURED
         if any(key in told for _, told in found)
     ]
-    seconds = _markdown(["seconds of processor", *heads, "exponent"], rows)
+    seconds = markdown(["seconds of processor", *heads, "exponent"], rows)
     pairs = (
         ("an edit beside all again", ("again",), ("impact",)),
         ("labels beside pandas", ("pandas labels",), ("labels",)),
@@ -175,7 +170,7 @@ def _tables(found: Sequence[tuple[Size, dict[str, float]]]) -> list[str]:
     for size, numbers in found:
         told.append((size, numbers | _best(numbers)))
     rows = [[label, *(_ratio(numbers, theirs, ours) for _, numbers in told)] for label, theirs, ours in pairs]
-    ratios = _markdown(["times as fast as", *heads], rows)
+    ratios = markdown(["times as fast as", *heads], rows)
     memory = [
         [label, *(f"{told[key]:,.0f}" if key in told else "" for _, told in found)]
         for key, label in (
@@ -187,7 +182,7 @@ def _tables(found: Sequence[tuple[Size, dict[str, float]]]) -> list[str]:
             ("export MB", "export"),
         )
     ]
-    peaks = _markdown(["peak of memory, MB more than at the start", *heads], memory)
+    peaks = markdown(["peak of memory, MB more than at the start", *heads], memory)
     drawn = [(name, title) for name, (title, *_) in PLOTS.items() if (PAGE.parent / "growth" / f"{name}.svg").exists()]
     pictures = " ".join(f"![{title}](growth/{name}.svg)" for name, title in drawn)
     return [seconds, ratios, peaks, pictures]
@@ -203,7 +198,8 @@ def _best(numbers: dict[str, float]) -> dict[str, float]:
     }
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; all columns but the first hold numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -219,15 +215,15 @@ def _ratio(told: dict[str, float], theirs: Sequence[str], ours: Sequence[str]) -
 
 
 def _exponent(found: Sequence[tuple[Size, dict[str, float]]], key: str) -> str:
-    """The slope of log(seconds) on log(grades) among the sizes of 16 runs, by least squares."""
-    points = [(math.log(s.grades), math.log(told[key])) for s, told in found if s.runs == 16 and key in told]
+    return exponent([(size.grades, told[key]) for size, told in found if size.runs == 16 and key in told])
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> str:
+    """The slope of log(y) on log(x) by least squares, as text; empty for fewer than three points."""
     if len(points) < 3:
         return ""
-    x = [a for a, _ in points]
-    y = [b for _, b in points]
-    middle, height = sum(x) / len(x), sum(y) / len(y)
-    slope: Any = sum((a - middle) * (b - height) for a, b in points) / sum((a - middle) ** 2 for a in x)
-    return f"{slope:.2f}"
+    x, y = zip(*((math.log(a), math.log(b)) for a, b in points), strict=True)
+    return f"{statistics.linear_regression(x, y).slope:.2f}"
 
 
 if __name__ == "__main__":

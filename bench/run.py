@@ -33,6 +33,7 @@ from bench.peak import peak_megabytes
 from bench.peers import peers
 from bench.planted import planted
 from bench.published import published
+from bench.redraws import redraws
 from bench.runs import runs
 from bench.shards import shards
 from bench.team import short as team
@@ -227,6 +228,7 @@ BENCHES = {
     "cascade": lambda: cascade(say, SHARED),
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
+    "redraws": lambda: redraws(say),
     "kill": lambda: killed(say),
     "growth": lambda: growth(say),
     "team": lambda: team(say),

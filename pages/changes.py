@@ -189,7 +189,7 @@ def summary(found: StateChanges, against: str | None) -> None:
             st.metric(
                 f"Spearman with {ui.plain(against or '')}",
                 f"{shift.before:.3f} → {shift.after:.3f}",
-                delta=f"{difference:+.3f}" if abs(difference) >= 0.0005 else None,
+                delta=f"{difference:+z.3f}" if abs(difference) >= 0.0005 else None,
                 delta_color="off",
                 width="content",
             )
@@ -199,7 +199,7 @@ def summary(found: StateChanges, against: str | None) -> None:
     if shift is not None:
         interval = ""
         if shift.low is not None and shift.high is not None:
-            interval = f"95 % interval of the shift in correlation: {shift.low:+.3f} to {shift.high:+.3f}. "
+            interval = f"95 % interval of the shift in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
         lines.append(f"{interval}{shift.says} {shift.queries.says}")
     if found.no_board:
         lines.append(found.no_board)

@@ -152,7 +152,7 @@ else:
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
     correlation_strip(comparison, more=rests_on(project, policy, board))
 if (length := board.length_correlation()) is not None:
-    st.caption(f":material/info: Spearman of score and words: {length:.2f}.")
+    st.caption(f":material/info: Spearman of score and words: {length:z.2f}.")
 if board.reference is not None:
     st.caption(
         f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"

@@ -103,7 +103,7 @@ class Favour:
     def says(self) -> str:
         """The finding in words."""
         kin = f"{first_few(self.runs)} use{'s' if len(self.runs) == 1 else ''} the machine's own family of models"
-        interval = f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
         if self.low > 0:
             return f"{kin}, and the machine favours {'it' if len(self.runs) == 1 else 'them'}: {interval}."
         if self.high < 0:

@@ -82,7 +82,7 @@ def _found(board: AuditBoard) -> str:
     biases = [s.bias for s in board.systems if s.bias is not None]
     said = (
         f"{board.statement.says} The median half width of the intervals is {half:.4f}; the machine's scores are off by"
-        f" {min(biases):+.4f} to {max(biases):+.4f}."
+        f" {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:
         said += (
@@ -95,7 +95,7 @@ def _found(board: AuditBoard) -> str:
             f" {_rate(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
-        said += f" On passages judged twice, two assessors agree with a kappa of {board.people.value:.3f}."
+        said += f" On passages judged twice, two assessors agree with a kappa of {board.people.value:z.3f}."
     return said
 
 

@@ -65,7 +65,7 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
     if found.correlation is not None and found.kendall is not None:
         tell(
             f"The machine's board with the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
-            f" Kendall's tau between {found.kendall[0]:.2f} and {found.kendall[1]:.2f}."
+            f" Kendall's tau between {found.kendall[0]:z.2f} and {found.kendall[1]:z.2f}."
         )
     for group in found.groups:
         tell(f"Not told apart: {', '.join(group)}.")

@@ -104,7 +104,7 @@ def changes(
     )
     if found.shift is not None:
         if found.shift.before is not None and found.shift.after is not None:
-            tell(f"Spearman with {against}: {found.shift.before:.4f} before, {found.shift.after:.4f} after.")
+            tell(f"Spearman with {against}: {found.shift.before:z.4f} before, {found.shift.after:z.4f} after.")
         tell(f"{found.shift.says} {found.shift.queries.says}")
 
 

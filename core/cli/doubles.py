@@ -186,7 +186,7 @@ def _pair(pair: OfPair) -> dict[str, object]:
 
 
 def _number(coefficient: Coefficient) -> str:
-    return "undefined" if coefficient.value is None else f"{coefficient.value:.3f}"
+    return "undefined" if coefficient.value is None else f"{coefficient.value:z.3f}"
 
 
 def _said(one: Double) -> str:

@@ -292,7 +292,7 @@ def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json
     if found.stopped:
         tell(f"{found.stopped[0].upper()}{found.stopped[1:]}.")
     if held := found.held_out:
-        after = "undefined" if held.ranking is None else f"{held.ranking:.3f}"
+        after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
         tell(
             f"Chosen by one half of the students, {counted(held.dropped, 'item')} would go ({held.shared} of them as"
             f" above). For the other half information goes from {held.before:.4f} to {held.after:.4f}, and the ranking"

@@ -217,4 +217,4 @@ def _cell(value: float | str | None) -> str:
 def _number(value: float | int | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+    return f"{value:z.3f}" if isinstance(value, float) else f"{value:,}"

@@ -71,7 +71,7 @@ def leaderboard(
         error = board.reference.std_error
         tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
     if (length := board.length_correlation()) is not None:
-        tell(f"Spearman of score and words: {length:.2f}.")
+        tell(f"Spearman of score and words: {length:z.2f}.")
     if said:
         tell(said)
     if board.usable < board.needed:

@@ -193,5 +193,5 @@ def _text(cell: Cell, name: str) -> str:
     if value is None:
         return UNDEFINED
     interval = cell.intervals.get(name)
-    said = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
-    return f"{value:.3f}{_MARKS.get(cell.marks[name], '')}{said}"
+    said = f" [{interval[0]:z.2f}, {interval[1]:z.2f}]" if interval else ""
+    return f"{value:z.3f}{_MARKS.get(cell.marks[name], '')}{said}"

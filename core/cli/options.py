@@ -183,7 +183,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:z.4f}" if isinstance(value, float) else str(value)
 
 
 def tell(message: str) -> None:

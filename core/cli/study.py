@@ -108,7 +108,7 @@ def selection(
         ],
     )
     click.echo(
-        f"Pearson over all measures and systems: {found.pearson:.4f}"
+        f"Pearson over all measures and systems: {found.pearson:z.4f}"
         if found.pearson is not None
         else f"undefined: {found.undefined}"
     )

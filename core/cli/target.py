@@ -177,7 +177,7 @@ def _say_fall(fall: Fall, changed: int) -> None:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     tell(
         f"{fall.measure} by {fall.source}: {fall.before:.4f} before, {fall.after:.4f} after"
-        f" ({fall.difference:+.4f} [{fall.low:+.4f}, {fall.high:+.4f}], {chance}, {fall.queries:,} queries);"
+        f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance}, {fall.queries:,} queries);"
         f" the top of {changed:,} differs."
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -100,14 +101,23 @@ def _queries(project: Project) -> list[tuple[int, Query]]:
     ]
 
 
+_OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"
+"""Most queries stand alone: to look a list up for every row of a table would take most of an export of a thousand."""
+
+
+def _of(members: Mapping[int, str]) -> dict[str, Any]:
+    """The values of `_OF_QUERIES`."""
+    return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
+
+
 def _passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
     """The passages that the pools of queries hold: ids, texts, and the keys of these."""
     return project.rows(
         "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
         " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
-        " WHERE list_contains($queries, query_key)"
+        f" WHERE {_OF_QUERIES}"
         " GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
-        {"queries": list(members)},
+        _of(members),
     )
 
 
@@ -117,9 +127,9 @@ def _judgments(project: Project, members: Mapping[int, str], source: str | None)
         for query, passage_id, value in project.rows(
             "SELECT query_key, passage_id, value FROM judgments JOIN sources USING (source_key)"
             " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
-            " WHERE list_contains($queries, query_key) AND name = $source"
+            f" WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
-            {"queries": list(members), "source": source},
+            _of(members) | {"source": source},
         )
     ]
 
@@ -130,8 +140,8 @@ def _rankings(project: Project, members: Mapping[int, str]) -> dict[str, list[Ra
     for run, query, passage_id, rank, score in project.rows(
         "SELECT name, query_key, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN passages USING (passage_key) SEMI JOIN pool USING (query_key, passage_key)"
-        " WHERE list_contains($queries, query_key) ORDER BY run_key, list_position($queries, query_key), rank",
-        {"queries": list(members)},
+        f" WHERE {_OF_QUERIES} ORDER BY run_key, list_position($queries, query_key), rank",
+        _of(members),
     ):
         found.setdefault(run, []).append(Ranked(members[query], passage_id, rank, score))
     return found

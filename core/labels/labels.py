@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core.bank import bank_for
 from core.labels.basis import Basis
 from core.labels.matrices import matrices
-from core.labels.ratings import graded_pairs
 from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
 from core.project import Project, Qrels
 
@@ -80,23 +81,37 @@ def _labelled(project: Project, base: Basis) -> _Labelled:
 
 
 def _make(project: Project, base: Basis) -> _Labelled:
-    pool, known = _pool(project), matrices(project, base)
-    number = known.layout.numbers(pool["query_key"].to_numpy())
-    here = number != MISSING
-    column = known.layout.columns(number[here], pool["text_key"].to_numpy()[here])
-    found = _Labelled(here, np.full(len(here), MISSING, np.int8), *(np.zeros(len(here), np.int32) for _ in range(2)))
-    # The pool is in the order of the queries.
-    rows = np.flatnonzero(here)
-    cuts = np.searchsorted(number[here], np.arange(len(known.layout.query_keys) + 1))
-    for query, (start, end) in enumerate(pairwise(cuts.tolist())):
-        asked = known.layout.weights[query] > 0
-        ratings = known.ratings(query)[known.layout.rows[query][asked]].T
-        weights = weights_that_count(known.layout.weights[query][asked], base.policy.weighted)
-        own, at = rows[start:end], column[start:end]
-        found.labels[own] = labels_of(ratings, weights, base.policy.rule)[at]
-        found.usable[own] = (ratings != MISSING).sum(axis=1)[at]
+    size = len(_pool(project))
+    found = _Labelled(
+        np.zeros(size, bool), np.full(size, MISSING, np.int8), *(np.zeros(size, np.int32) for _ in range(2))
+    )
+    for own, ratings, given in pooled_ratings(project, base):
+        asked = given > 0
+        weights = weights_that_count(given[asked], base.policy.weighted)
+        found.here[own] = True
+        found.labels[own] = labels_of(ratings[:, asked], weights, base.policy.rule)
+        found.usable[own] = (ratings[:, asked] != MISSING).sum(axis=1)
         found.needed[own] = asked.sum()
     return found
+
+
+def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
+    """The ratings of the passages of the pool, query by query, in the order of their keys.
+
+    Returns:
+        For each query that asks anything: where its p passages stand in the pool, by query and position; p x r ratings
+        by its r questions, in the order of their keys; r weights as the bank has them.
+    """
+    pool, known = _pool(project), matrices(project, base)
+    layout = known.layout
+    number = layout.numbers(pool["query_key"].to_numpy())
+    rows = np.flatnonzero(number != MISSING)
+    column = layout.columns(number[rows], pool["text_key"].to_numpy()[rows])
+    # The pool is in the order of the queries.
+    cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
+    for query, (start, end) in enumerate(pairwise(cuts.tolist())):
+        ratings = known.ratings(query)[layout.rows[query]].T[column[start:end]]
+        yield rows[start:end], ratings, layout.weights[query]
 
 
 def label_qrels(project: Project, base: Basis) -> Qrels:
@@ -120,15 +135,25 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
 
 def answered_questions(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
     """Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    for query, passage, asked, given in project.rows(
-        "SELECT query_id, passage_id, list(question_id), list(rating) FROM"
-        f" ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " JOIN (SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id"
-        "  FROM queries) USING (question_key) WHERE rating IS NOT NULL AND weight > 0"
-        " GROUP BY query_id, query_key, passage_id ORDER BY query_key",
+    pool = _pool(project)
+    ids = project.table(
+        f"SELECT id FROM {bank_for(base.grader.spec)} JOIN (SELECT question_key, question_id AS id FROM questions"
+        " UNION ALL SELECT query_key, query_id FROM queries) USING (question_key) ORDER BY query_key, question_key",
         base.parameters,
-    ):
-        answers = {question: int(rating >= base.min_rating) for question, rating in zip(asked, given, strict=True)}
-        found.setdefault(query, {})[passage] = answers
+    )["id"].to_numpy()
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    first = 0
+    for own, ratings, given in pooled_ratings(project, base):
+        asked, first = ids[first : first + len(given)][given > 0], first + len(given)
+        ratings = ratings[:, given > 0]
+        rated = ratings != MISSING
+        graded = rated.any(axis=1)
+        if not graded.any():
+            continue
+        answers = (ratings >= base.min_rating).astype(int)
+        passages = pool["passage_id"].take(pa.array(own[graded])).to_pylist()
+        found[pool["query_id"][int(own[0])].as_py()] = {
+            passage: dict(zip(asked[here], yes[here].tolist(), strict=True))
+            for passage, here, yes in zip(passages, rated[graded], answers[graded], strict=True)
+        }
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.ratings import ratings as ratings_of
+from core.labels.ratings import GRADED, overriding
 from core.labels.rules import MISSING, Ratings
-from core.project import DEFAULT_POOL_DEPTH, Project
+from core.project import DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +73,11 @@ class Layout:
         """n + 1; where the ratings of each query begin."""
         sizes = (np.diff(self.first_question) + 1) * (np.diff(self.first_passage) + 1)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+    @cached_property
+    def mark(self) -> bytes:
+        """Differs whenever the place of any pair does."""
+        return sha256(b"".join(part.tobytes() for part in (self.query_keys, self.questions, self.passages))).digest()
 
     def numbers(self, query_keys: Numbers) -> Numbers:
         """The number of each query, MISSING for one that asks nothing."""
@@ -127,7 +133,7 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (base.grader.key, base.version, depth)
     layout = project.remember(("layout", *key), partial(_layout, project, base, depth))
-    fill = partial(_filled, project, base, layout)
+    fill = partial(_with_overrides if base.overridden else _graded, project, base, layout, depth)
     return fill() if layout.starts[-1] > KEPT else project.remember(("matrices", base.overridden, *key), fill)
 
 
@@ -158,11 +164,28 @@ def _layout(project: Project, base: Basis, depth: int) -> Layout:
     return Layout(query_keys, np.split(weight, cuts), np.split(rows, cuts), questions, layout.passages)
 
 
-def _filled(project: Project, base: Basis, layout: Layout) -> Matrices:
+def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
+    """What the grader said. People override ratings by the hundred, and none of the grades is another one then."""
+
+    def fill() -> Ratings:
+        return _put(project, base, layout, GRADED, np.full(int(layout.starts[-1]), MISSING, np.int8))
+
+    if layout.starts[-1] > KEPT:
+        return Matrices(layout, fill())
+    key = ("grades", base.grader.key, base.version, depth)
+    return Matrices(layout, project.remember(key, fill, RATED_BY_HAND, layout.mark))
+
+
+def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
+    flat = _graded(project, base, layout, depth).flat.copy()
+    return Matrices(layout, _put(project, base, layout, overriding(base), flat))
+
+
+def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings) -> Ratings:
+    """Put ratings, a subquery of pairs of texts, into matrices."""
     questions, passages = layout.places()
 
     def take(batches: Iterable[pa.RecordBatch]) -> Ratings:
-        flat = np.full(int(layout.starts[-1]), MISSING, np.int8)
         for batch in batches:
             question, passage, rating = (batch.column(i).to_numpy() for i in range(3))
             for rows in questions:
@@ -177,8 +200,7 @@ def _filled(project: Project, base: Basis, layout: Layout) -> Matrices:
                     flat[place[here].view(np.int64)] = given[here]
         return flat
 
-    sql = f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
-    return Matrices(layout, project.batches(sql, base.parameters, take))
+    return project.batches(f"SELECT question_text_key, passage_text_key, rating FROM {ratings}", base.parameters, take)
 
 
 class _Places:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from core.bank import bank_for
 from core.labels.basis import Basis
 from core.labels.labels import labels
-from core.labels.ratings import graded_pairs, ratings
+from core.labels.ratings import GRADED, overriding
 from core.project import Project
 
 
@@ -68,10 +68,11 @@ def _progress(project: Project, base: Basis) -> Progress:
     table = labels(project, base)
     overridden = stale = 0
     if base.overridden:
-        # Of a grader that never graded anything, only what people said remains.
         overridden = project.value(
-            f"SELECT count(*) FROM ({graded_pairs(base)}) WHERE rating IS NOT NULL AND weight > 0",
-            base.parameters | {"grader": -1},
+            f"SELECT count(*) FROM {overriding(base)} o"
+            f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
+            " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key WHERE weight > 0",
+            base.parameters,
         )
         stale = project.value(
             "SELECT count(*) FROM overrides o JOIN bank_at($version) r USING (question_key)"
@@ -105,14 +106,22 @@ def _progress(project: Project, base: Basis) -> Progress:
     )
 
 
-def failed_pairs(base: Basis) -> str:
-    """The needed pairs that were asked and have no rating, as a query: query_key, question_key, passage_key."""
+def failed_pairs(base: Basis, weightless: bool = False) -> str:
+    """The needed pairs that were asked and have no rating, as a query: query_key, question_key, passage_key.
+
+    Args:
+        weightless: with those that no label needs, as their questions weigh 0 or less.
+    """
+    failed = "(SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader)"
     return (
-        "SELECT p.query_key, b.question_key, p.passage_key FROM"
-        " (SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader) f"
-        f" ANTI JOIN {ratings(base)} r USING (question_text_key, passage_text_key)"
-        f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
-        " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key WHERE b.weight > 0"
+        f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
+        # Few pairs fail: the grades of all the others need not be put up to be looked through.
+        f" ANTI JOIN (FROM {GRADED} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
+        " USING (question_text_key, passage_text_key)"
+        + (f" ANTI JOIN {overriding(base)} o USING (question_text_key, passage_text_key)" if base.overridden else "")
+        + f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
+        " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key"
+        + ("" if weightless else " WHERE b.weight > 0")
     )
 
 

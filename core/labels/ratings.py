@@ -6,12 +6,24 @@ from core.bank import bank_for
 from core.labels.basis import Basis
 from core.types import ANSWERED, MAX_RATING, SEPARATOR
 
+GRADED = "(SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader)"
+"""What a grader said, as a subquery over $grader."""
+
 
 def ratings(base: Basis) -> str:
     """The rating that counts for each pair of texts, as a subquery over $grader: a person's before the machine's."""
-    graded = "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader"
     if not base.overridden:
-        return f"({graded})"
+        return GRADED
+    people = overriding(base)
+    return (
+        f"(FROM {GRADED} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
+        f" UNION ALL FROM {people})"
+    )
+
+
+def overriding(base: Basis) -> str:
+    """What people said of pairs of texts, on the grader's scale, as a subquery with the columns of `ratings`."""
     top = base.grader.spec.max_rating
     # The same as `GraderSpec.on_scale`.
     given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
@@ -24,11 +36,7 @@ def ratings(base: Basis) -> str:
             " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
             f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
         )
-    return (
-        f"({graded} AND NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
-        " grades.question_text_key AND o.passage_text_key = grades.passage_text_key)"
-        f" UNION ALL SELECT question_text_key, passage_text_key, rating FROM {people})"
-    )
+    return people
 
 
 def graded_pairs(base: Basis) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.ratings import ratings
-from core.project import JUDGE, WITHDRAW, Project
+from core.labels.labels import pooled_ratings
+from core.labels.progress import failed_pairs
+from core.labels.rules import MISSING, labels_of, weights_that_count
+from core.project import JUDGE, WITHDRAW, Project, pool_mark
 
 
 def pool_summary(project: Project, base: Basis | None) -> pa.Table:
@@ -25,54 +26,55 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             " false AS overridden FROM pool"
         )
 
-    def compute() -> pa.Table:
-        asked = (
-            " JOIN bank ON bank.text_key = {0}.question_text_key"
-            " JOIN pool p ON p.query_key = bank.query_key AND p.text_key = {0}.passage_text_key"
-        )
-        # From the grades to the pool, not the other way round: pairs are never written out.
-        return project.table(
-            f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-            f" counted AS MATERIALIZED {ratings(base)},"
-            " rated AS (SELECT p.query_key, p.passage_key,"
-            f"  {base.label_sql} AS label,"
-            "  bit_or(1::INTEGER << rating::INTEGER) AS given, count(*)::INTEGER AS rated"
-            f"  FROM counted{asked.format('counted')} GROUP BY ALL),"
-            " lost AS (SELECT p.query_key, p.passage_key, count(*)::INTEGER AS failed FROM"
-            "  (SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader) f"
-            "  ANTI JOIN counted USING (question_text_key, passage_text_key)"
-            f" {asked.format('f')} GROUP BY ALL),"
-            " people AS (SELECT DISTINCT p.query_key, p.passage_key, true AS overridden"
-            "  FROM current_overrides o JOIN pool p ON p.text_key = o.passage_text_key"
-            "  JOIN questions USING (query_key)"
-            f"  JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
-            "  ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
-            "  WHERE $overridden),"
-            " asked AS (SELECT query_key, count(*)::INTEGER AS needed FROM bank GROUP BY 1)"
-            " SELECT p.*, label, coalesce(given, 0) AS given, coalesce(rated, 0) AS rated,"
-            " coalesce(failed, 0) AS failed, coalesce(needed, 0) AS needed, coalesce(overridden, false) AS overridden"
-            " FROM pool p LEFT JOIN rated USING (query_key, passage_key) LEFT JOIN lost USING (query_key, passage_key)"
-            " LEFT JOIN people USING (query_key, passage_key) LEFT JOIN asked USING (query_key)",
-            base.parameters | {"overridden": base.overridden},
-        )
-
-    state = (base.key, _state_but_judgments(project))
-    kept = _SUMMARIES.get(project.opened)
-    if kept is None or kept[0] != state:
-        kept = (state, compute())
-        _SUMMARIES[project.opened] = kept
-    return kept[1]
-
-
-_SUMMARIES: WeakKeyDictionary[object, tuple[object, pa.Table]] = WeakKeyDictionary()
-"""The last summary of every project. `Project.remember` would forget it with every judgment, which assessors give by
-the hundred and which touches the pool at most."""
-
-
-def _state_but_judgments(project: Project) -> object:
-    """A value that differs whenever anything that the summary derives from may differ."""
-    return project.rows(
-        "SELECT (SELECT max(activity_key) FROM activity WHERE act NOT IN (?, ?)), (SELECT count(*) FROM grades),"
-        " (SELECT count(*) FROM failures), count(*), sum(hash(query_key, passage_key, text_key, position)) FROM pool",
-        [JUDGE, WITHDRAW],
+    # Assessors judge by the hundred, which touches the pool at most.
+    return project.remember(
+        ("pool summary", base.key), lambda: _summary(project, base), (JUDGE, WITHDRAW), pool_mark(project)
     )
+
+
+def _summary(project: Project, base: Basis) -> pa.Table:
+    pool = project.table("SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position")
+    label = np.full(len(pool), MISSING, np.int8)
+    given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
+    for own, ratings, weights in pooled_ratings(project, base):
+        label[own] = labels_of(ratings, weights_that_count(weights, base.policy.weighted), base.policy.rule)
+        here = ratings != MISSING
+        given[own] = np.bitwise_or.reduce(np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1)
+        rated[own] = here.sum(axis=1)
+        needed[own] = len(weights)
+    columns = {
+        "label": pa.array(label, mask=label == MISSING),
+        "given": pa.array(given),
+        "rated": pa.array(rated),
+        "failed": pa.array(_at(pool, project.table(_counted(failed_pairs(base, weightless=True)), base.parameters))),
+        "needed": pa.array(needed),
+        "overridden": pa.array(_at(pool, project.table(_counted(_OVERRIDDEN), base.parameters)) > 0)
+        if base.overridden
+        else pa.array(np.zeros(len(pool), bool)),
+    }
+    for name, column in columns.items():
+        pool = pool.append_column(name, column)
+    return pool
+
+
+_OVERRIDDEN = (
+    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o JOIN pool p ON p.text_key = o.passage_text_key"
+    " JOIN questions USING (query_key) JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
+    " ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
+)
+
+
+def _counted(pairs: str) -> str:
+    return f"SELECT query_key, passage_key, count(*)::INTEGER AS n FROM ({pairs}) GROUP BY ALL"
+
+
+def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
+    """Counts of some passages of the pool, in its order; 0 for the rest."""
+    known, wanted = (
+        (table["query_key"].to_numpy().astype(np.int64) << 32) + table["passage_key"].to_numpy()
+        for table in (pool, counted)
+    )
+    order = np.argsort(known)
+    found = np.zeros(len(pool), np.int32)
+    found[order[np.searchsorted(known, wanted, sorter=order)]] = counted["n"].to_numpy()
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import InputError
-from core.project.judgments import sources
+from core.project.judgments import audited_sources, sources
 from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
 from core.project.replacing import Keeper
@@ -54,8 +54,10 @@ def boards(project: Project) -> list[tuple[str, str]]:
 
 @as_act("see boards")
 def official_sources(project: Project) -> list[str]:
-    """Everything that a leaderboard can be compared with: sources of judgments, then imported boards."""
-    return sources(project) + [name for name, _ in boards(project)]
+    """Everything that a leaderboard can be compared with: sources of judgments, imported boards, sources of audits."""
+    audited = audited_sources(project)
+    whole = [name for name in sources(project) if name not in audited]
+    return [*whole, *(name for name, _ in boards(project)), *audited]
 
 
 @as_act("see boards")

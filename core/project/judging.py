@@ -18,6 +18,8 @@ PREFIX = "assessor: "
 ADJUDICATED = "adjudicated"
 """The source of the judgments that were decided on where several people judged the same."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
+RATED_BY_HAND = (JUDGE, WITHDRAW, "override", "withdraw override")
+"""Acts that write no grade and no question, and come by the hundred; a judgment can bring a passage into the pool."""
 
 
 @dataclass(frozen=True)

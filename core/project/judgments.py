@@ -101,8 +101,25 @@ Qrels = dict[str, dict[str, int]]
 
 
 def sources(project: Project) -> list[str]:
-    """Names of the sources of judgments, in the order of their first import."""
-    return [name for (name,) in project.rows("SELECT name FROM sources ORDER BY source_key")]
+    """Names of the sources of judgments in the order of their first import, those that an audit began last.
+
+    What is judged in an audit is a sample: whatever is not told by which judgments to go should go by whole ones.
+    """
+    return [name for name, _ in _sources(project)]
+
+
+def audited_sources(project: Project) -> list[str]:
+    """Names of the sources that an audit began, in the order of their first judgment."""
+    return [name for name, audited in _sources(project) if audited]
+
+
+def _sources(project: Project) -> list[tuple[str, bool]]:
+    """Name of every source, and whether an audit began it: one may also add to what was imported before it."""
+    rows = project.rows(
+        "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name AND a.audit_key < source_key) AS audited"
+        " FROM sources s ORDER BY audited, source_key"
+    )
+    return [(str(name), bool(audited)) for name, audited in rows]
 
 
 def judgments(project: Project, source: str) -> Qrels:

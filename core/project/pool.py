@@ -102,6 +102,11 @@ def _parts(cursor: Cursor) -> list[tuple[int, int]]:
     return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
 
 
+def pool_mark(project: Project) -> tuple[Any, ...]:
+    """A value that differs whenever the pool does."""
+    return project.rows("SELECT count(*), sum(hash(query_key, passage_key, text_key, position))::VARCHAR FROM pool")[0]
+
+
 def pooled_queries(project: Project) -> dict[str, str]:
     """The texts of the queries that have passages in the pool, by id."""
     return dict(project.rows("SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"))

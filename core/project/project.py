@@ -33,12 +33,6 @@ P = ParamSpec("P")
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
 
-STATE = (
-    "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
-    f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
-    " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
-)
-"""Numbers that grow with whatever scores derive from."""
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
 """Grows where what is being worked out reads something that may be hidden from somebody."""
@@ -70,8 +64,8 @@ class Project(Acting):
         self.not_closed = not_closed
         self._database = database
         self._remembering = threading.Lock()
-        self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any, bool]] = {}
-        self._state: tuple[int, tuple[int, int, int]] | None = None
+        self._remembered: dict[Hashable, tuple[Hashable, Any, bool]] = {}
+        self._states: dict[tuple[str, ...], tuple[int, tuple[int, int, int]]] = {}
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
         self._main: list[str] = []
 
@@ -297,27 +291,34 @@ class Project(Acting):
             with self.transaction() as cursor:
                 return work(cursor)
 
-    def state(self) -> tuple[int, int, int]:
-        """A value that differs whenever anything that scores derive from may differ: a key for caches."""
+    def state(self, but: tuple[str, ...] = ()) -> tuple[int, int, int]:
+        """A value that differs whenever anything that scores derive from may differ: a key for caches.
+
+        Args:
+            but: acts after which it stays as it was.
+        """
         # What is known of a project is kept by this number, so that nobody comes by it who may not read.
         self._check_reading()
+        sql = _state_sql(SCORELESS + but)
         # Nobody writes but through this process, so there is nothing to ask where it has not.
-        last_commit, known = self._database.last_commit_for(STATE), self._state
+        last_commit, known = self._database.last_commit_for(sql), self._states.get(but)
         if known is not None and known[0] == last_commit:
             return known[1]
         # All acts count, those as well that are hidden from whoever asks.
-        row = self._stated(STATE)[0]
+        row = self._stated(sql)[0]
         state = (int(row[0]), int(row[1]), int(row[2]))
-        self._state = last_commit, state
+        self._states[but] = last_commit, state
         return state
 
-    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def remember(self, key: Hashable, compute: Callable[[], T], but: tuple[str, ...] = (), given: Hashable = None) -> T:
         """What `compute` gives, computed again only when something that scores derive from changed.
 
         Args:
             key: names the result together with everything but the project's content that it depends on.
+            but: acts that change nothing of it.
+            given: something else that it depends on, of which there is one at a time.
         """
-        state, blinded = self.state(), self._blinded()
+        state, blinded = (self.state(but), given), self._blinded()
         touched = _TOUCHED.get()
         # What rests on nothing that is hidden from anybody is the same for all.
         for at in (key,) if blinded is None else (key, ("seen by", blinded, key)):
@@ -385,6 +386,15 @@ def as_act(
         return done
 
     return doing
+
+
+def _state_sql(but: tuple[str, ...]) -> str:
+    """Numbers that grow with whatever scores derive from, as a query."""
+    return (
+        "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
+        f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {but}),"
+        " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
+    )
 
 
 def _question(sql: str, parameters: Parameters) -> Hashable | None:

@@ -120,7 +120,7 @@ def _latex_cell(cell: Cell, name: str, digits: int) -> str:
     text = f"{value:.{digits}f}"
     text = f"${text}$" if value < 0 else text
     if interval := cell.intervals.get(name):
-        text += f" [{interval[0]:.2f}, {interval[1]:.2f}]"
+        text += f" [{interval[0]:z.2f}, {interval[1]:z.2f}]"
     if mark == "best":
         return f"\\textbf{{\\textit{{{text}}}}}"
     if mark == "near":

@@ -31,9 +31,21 @@ from core.audit import (
     take_back,
 )
 from core.errors import InputError, NotAllowed
-from core.project import Project, activity, judgments, open_project, set_member
+from core.project import (
+    Project,
+    activity,
+    find_source,
+    judgments,
+    official_sources,
+    open_project,
+    set_member,
+    sources,
+    write_board,
+)
+from core.types import Board, BoardRow
 from tests.made.audits import fill_audited, truth
 from tests.made.projects import copy_of
+from tests.made.projects import judge as whole_judgments
 
 NOW = timedelta(0)
 
@@ -259,3 +271,16 @@ def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_sa
     with pytest.raises(InputError, match="was ended"):
         deal(drawn, audit, "ann")
     assert draw(drawn, audit, "org").known == 1
+
+
+def test_what_a_sample_gives_is_not_taken_for_the_official_judgments_that_come_later(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    judge_all(drawn, audit, "ann", "bob")
+    assert sources(drawn) == official_sources(drawn) == [audit.source]
+    with drawn.transaction() as cursor:
+        write_board(cursor, Board("official", "AP", [BoardRow("run", 0.5)]))
+    assert official_sources(drawn) == ["official", audit.source]
+    whole_judgments(drawn, {("q1", "p1"): 1}, "NIST")
+    assert sources(drawn) == ["NIST", audit.source]
+    assert official_sources(drawn) == ["NIST", "official", audit.source]
+    assert find_source(drawn, "judgments") == "NIST"

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from core import cli
+from core.cli.options import print_table
 from core.exchange import demo
 from core.labels import Policy, basis, label_qrels
 from core.project import database, open_project
@@ -551,3 +552,9 @@ def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, t
     assert (again.code, again.out) == (0, "")
     assert "4 had a grade before" in again.err
     assert imported("plan", *model, "--json").json["known"] == 4
+
+
+def test_a_difference_too_small_to_be_shown_has_no_sign(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("run", "difference"), [("a", -0.00001), ("b", -0.5)])
+    assert "-0.0000" not in (printed := capsys.readouterr().out)
+    assert printed.split()[2:] == ["a", "0.0000", "b", "-0.5000"]

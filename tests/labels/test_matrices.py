@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
+from core.bank import bank_for
 from core.labels import (
     RANKED,
     Basis,
     Policy,
+    answered_questions,
     basis,
     coverage,
     covered,
@@ -19,8 +21,10 @@ from core.labels import (
     graded_pairs,
     labels,
     override,
+    pool_summary,
+    withdraw,
 )
-from core.project import Project, refresh_pool
+from core.project import Project, judging, refresh_pool
 from core.types import Question
 from tests.made.projects import fill, new_project
 
@@ -106,3 +110,59 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
         assert coverage(project, base)[policy.min_rating] == coverage_in_sql(project, base)
     assert set(table["query_id"]) == {"q1", "q2", "q3"}
     assert coverage(project, base)[policy.min_rating].keys() == {"a", "b"}
+
+
+def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
+    bank = bank_for(base.grader.spec)
+    return project.rows(
+        f"WITH pairs AS ({graded_pairs(base)}),"
+        f" failed AS (SELECT DISTINCT p.query_key, p.passage_key, b.question_key FROM pool p JOIN {bank} b"
+        "  USING (query_key) JOIN failures f ON (question_text_key, passage_text_key) = (b.text_key, p.text_key)"
+        "  WHERE grader_key = $grader)"
+        f" SELECT query_key, passage_key, position, {base.label_sql},"
+        " coalesce(bit_or(1::INTEGER << rating::INTEGER), 0), count(rating),"
+        " count(failed.question_key) FILTER (rating IS NULL), count(pairs.question_key)"
+        " FROM pool LEFT JOIN pairs USING (query_key, passage_key, position) LEFT JOIN failed"
+        " ON (failed.query_key, failed.passage_key, failed.question_key)"
+        "  = (pool.query_key, pool.passage_key, pairs.question_key) GROUP BY ALL ORDER BY query_key, position",
+        base.parameters,
+    )
+
+
+def answers_in_sql(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for query, passage, question, yes in project.rows(
+        "SELECT query_id, passage_id, question_id, (rating >= $tau)::INTEGER"
+        f" FROM ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " JOIN questions USING (question_key) WHERE rating IS NOT NULL AND weight > 0",
+        base.parameters | {"tau": base.min_rating},
+    ):
+        found.setdefault(query, {}).setdefault(passage, {})[question] = yes
+    return found
+
+
+def test_what_people_say_is_in_them_at_once(made: Project) -> None:
+    # All along in one open project, which remembers what the grader said.
+    policies = [*POLICIES[:3], Policy(overrides=False)]
+
+    def check() -> None:
+        for policy in policies:
+            base = basis(made, policy)
+            pd.testing.assert_frame_equal(labels(made, base), labels_in_sql(made, base), check_dtype=False)
+            assert answered_questions(made, base) == answers_in_sql(made, base)
+            told = pool_summary(made, base).select(
+                ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]
+            )
+            rows = list(zip(*(column.to_pylist() for column in told.columns), strict=True))
+            assert rows == summary_in_sql(made, base)
+
+    check()
+    keys = [override(made, "q1/a", "p0", 0, "no", "ann"), override(made, "q2/c", "p1", 5, "it does", "bob")]
+    check()
+    override(made, "q1/a", "p0", 4, "it does, looked at again", "ann")
+    check()
+    # What is judged comes into the pool, and was graded all along.
+    judging.judge(made, "q1", "p7", 2, "ann")
+    check()
+    withdraw(made, keys[1], "bob")
+    check()

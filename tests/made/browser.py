@@ -45,10 +45,12 @@ DEADLINE = 240_000
 DRAWN = (
     "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
     ":not(:has([data-stale=true], [data-testid=stSkeleton], details[style*=hidden]))"
+    ":has([data-testid=stMain] [data-testid=stElementContainer])"
 )
 """The page when nothing on it is still to come: what a person takes for ready, without a sign that it works.
 
-Nor does a part of it unfold at the moment: a click there is lost on what slides away under it.
+A page that was just loaded is empty and at rest for a moment, before the app's first run has begun. Nor does a part of
+it unfold at the moment: a click there is lost on what slides away under it.
 """
 
 

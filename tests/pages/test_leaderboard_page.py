@@ -12,6 +12,7 @@ from core.project import Project, gold_name
 from core.study import alike
 from core.study.significance import compare_all
 from pages.parts.shared.charts import short_names
+from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge
 from tests.made.screens import (
     JUDGED,
@@ -221,6 +222,10 @@ class TestLeaderboard:
     def test_measures_of_gold_texts_say_that_there_are_none(self, shared: Project) -> None:
         for measure in ("n-EXAM@20", "ROUGE-1@20"):
             assert "There are no gold texts" in as_text(visit("leaderboard", measure=measure).error[0].value)
+
+
+def test_a_number_too_small_to_be_shown_has_no_sign() -> None:
+    assert [number(value) for value in (-0.0001, -0.5, None)] == ["0.000", "-0.500", "–"]
 
 
 class TestNames:

@@ -23,7 +23,10 @@ function ticks([low, high], aim = 4) {
 }
 
 const at = (value, [low, high]) => `${(100 * (value - low)) / (high - low)}%`;
-const signed = (value, digits) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+const signed = (value, digits) => {
+  const size = Math.abs(value).toFixed(digits);
+  return `${value < 0 && Number(size) > 0 ? "−" : "+"}${size}`;
+};
 
 const named = (one) => [make("span", { class: "long" }, one.name), make("span", { class: "short" }, one.short)];
 const biased = (one) => one.bias !== null && (one.bias_low > 0 || one.bias_high < 0);

@@ -103,7 +103,7 @@ def _min_ratings(found: Calibration) -> str:
         marks = [*(["now"] if one.rating == found.min_rating else []), *(["balanced"] * (one.rating == found.balanced))]
         told = one.quality
         kappa = told.kappa
-        said = "–" if kappa.value is None else f"{kappa.value:.2f} <small>{kappa.low:.2f}–{kappa.high:.2f}</small>"
+        said = "–" if kappa.value is None else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
         name = f"{one.rating} <small>{' and '.join(marks)}</small>"
         rows.append(
             (one.rating == found.min_rating, [name, *map(_share, (told.precision, told.recall, told.accuracy)), said])

@@ -130,12 +130,12 @@ def _about(found: AuditBoard) -> None:
         lines.append(
             "The machine's board beside the one that judging everything would give: "
             + _rate("Pearson", found.correlation)
-            + f", Kendall's tau between {low:.2f} and {high:.2f}."
+            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if found.favour is not None:
         lines.append(found.favour.says)
     if found.people is not None and found.people.value is not None:
-        lines.append(f"First and second judgments agree with a kappa of {found.people.value:.2f}.")
+        lines.append(f"First and second judgments agree with a kappa of {found.people.value:z.2f}.")
     for line in lines:
         st.caption(f":material/info: {ui.plain(line)}")
 

@@ -290,7 +290,7 @@ def _reach(found: Changes, shift: Shift | None) -> None:
         correlation = ("Spearman", "–", " undefined", False)
         if shift.before is not None and shift.after is not None:
             by = shift.after - shift.before
-            correlation = ("Spearman", ui.number(shift.after), f" {by:+.3f}", abs(by) >= 0.0005)
+            correlation = ("Spearman", ui.number(shift.after), f" {by:+z.3f}", abs(by) >= 0.0005)
         told.insert(1, correlation)
     cells = "".join(
         f"<div><dt>{name}</dt>"
@@ -307,5 +307,5 @@ def _noise(shift: Shift, against: str) -> None:
         return
     sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
-        sure += f": 95 % interval of its shift {shift.low:+.3f} to {shift.high:+.3f}"
+        sure += f": 95 % interval of its shift {shift.low:+z.3f} to {shift.high:+z.3f}"
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")

@@ -31,7 +31,7 @@ def moves(found: Changes) -> str:
     if not shifted:
         return ""
     rows = "".join(
-        f'<tr><td title="{visible(one.run)}">{visible(one.run)}</td><td>{_shift(one):+.3f}</td>'
+        f'<tr><td title="{visible(one.run)}">{visible(one.run)}</td><td>{_shift(one):+z.3f}</td>'
         f"<td{_violet(one)}>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
         for one in shifted[:SHOWN]
     )

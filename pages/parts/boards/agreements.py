@@ -93,10 +93,10 @@ def _cell(cell: Cell, name: str, so_far: bool) -> dict[str, Any]:
     return {
         "coefficient": TITLES[name],
         "value": value,
-        "said": UNDEFINED if value is None else f"{value:.3f}",
+        "said": UNDEFINED if value is None else f"{value:z.3f}",
         "mark": "plain" if so_far else cell.marks[name],
         "why": cell.correlation.undefined or "",
-        "interval": f"{interval[0]:.2f} to {interval[1]:.2f}" if value is not None and interval else None,
+        "interval": f"{interval[0]:z.2f} to {interval[1]:z.2f}" if value is not None and interval else None,
     }
 
 
@@ -130,7 +130,7 @@ def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, h
         {
             "name": name,
             "value": ui.number(cell.value(coefficient)),
-            "more": f"95 %: {interval[0]:.3f} to {interval[1]:.3f}"
+            "more": f"95 %: {interval[0]:z.3f} to {interval[1]:z.3f}"
             if (interval := cell.intervals.get(coefficient))
             else "",
         }

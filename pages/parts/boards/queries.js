@@ -15,7 +15,11 @@ function make(name, attributes = {}, ...children) {
 
 const NOTHING = "–";
 const fixed = (value, digits) => (value === null || value === undefined ? NOTHING : value.toFixed(digits));
-const signed = (value, digits) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(digits);
+const signed = (value, digits) => {
+  const size = Math.abs(value).toFixed(digits);
+  // What is shown as nothing is neither more nor less.
+  return (Number(size) === 0 ? "" : value > 0 ? "+" : "−") + size;
+};
 
 // A number as people read it, with the exact one for programs.
 function figure(value, digits, extra = {}) {

@@ -255,7 +255,7 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         strip.metric(name, count, help=said, width="content")
     if same:
         strip.metric(
-            "Difference", f"{found.means[0] - found.means[1]:+.4f}",
+            "Difference", f"{found.means[0] - found.means[1]:+z.4f}",
             help="First less second, in the mean: above 0 the first is better",
             width="content",
         )  # fmt: skip

@@ -47,7 +47,7 @@ def _held_out(found: Improvement) -> None:
             " above is no proof, since what tells much on these students is what stays."
         )
         return
-    ranking = "" if held.ranking is None else f"; their ranking correlates at {held.ranking:.3f} with that before"
+    ranking = "" if held.ranking is None else f"; their ranking correlates at {held.ranking:z.3f} with that before"
     st.markdown(
         f"**On students who had no say in it** ({held.students}): the other half would drop {held.dropped} items,"
         f" {held.shared} of them as all students together would. Mean information goes from {held.before:.3f} to"

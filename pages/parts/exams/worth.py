@@ -101,7 +101,7 @@ def draw(
 
 def _held(row: ItemWorth, kind: str) -> str:
     value = {"d": row.d, "b": row.b, "g": row.g}[kind]
-    return f"{value:.2f}{'*' if kind in row.held else ''}"
+    return f"{value:z.2f}{'*' if kind in row.held else ''}"
 
 
 def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:

@@ -196,7 +196,7 @@ def _board(found: Boards) -> None:
         placeholder="–",
     )
     near = [
-        f"{name} with {other} {told.kendall:.3f}"
+        f"{name} with {other} {told.kendall:z.3f}"
         for name, by in found.correlations().items()
         for other, told in by.items()
         if told.kendall is not None

@@ -9,7 +9,7 @@ import streamlit as st
 from core.bank import latest_version
 from core.catalogue import StoredGrader, grader_again, graders
 from core.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
-from core.project import Project
+from core.project import RATED_BY_HAND, Project, pool_mark
 from pages.parts.shared import look, presses, ui
 from pages.parts.shared.html import visible
 from pages.parts.shared.job_plan import budget, start, tag
@@ -69,7 +69,10 @@ def failed_pairs(project: Project, running: bool) -> None:
 def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which, list[tuple[str, int]]]:
     return {
         which: project.remember(
-            ("doubtful", grader.key, which, version), partial(reasons, project, grader, which, version)
+            ("doubtful", grader.key, which, version),
+            partial(reasons, project, grader, which, version),
+            RATED_BY_HAND,
+            pool_mark(project),
         )
         for which in TITLES
     }

@@ -154,7 +154,7 @@ def board(found: Leading | None) -> dict[str, Any]:
         said.append(f"The error bars of the best and of {tied} of these overlap: the leaderboard says which differ.")
     correlation = found.correlation
     if found.against and correlation is not None and correlation.spearman is not None:
-        said.append(f"Spearman {correlation.spearman:.2f} with the board by {found.against}.")
+        said.append(f"Spearman {correlation.spearman:z.2f} with the board by {found.against}.")
     rest = f"{len(systems):,} systems by {found.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
     return panel("Leaderboard", [drawn, text(" ".join(said)) if said else None], address, rest, wide=True)

@@ -133,4 +133,4 @@ def _table(one: BetweenPeople) -> dict[str, list[object]]:
 
 def number(coefficient: Coefficient) -> str:
     """A coefficient for a screen; where there is none, why."""
-    return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:.3f}"
+    return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:z.3f}"

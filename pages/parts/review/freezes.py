@@ -117,7 +117,7 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
         if fall is not None:
             st.metric(
                 fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", width="content", delta_color="off",
-                delta=f"{fall.difference:+.3f}" if abs(fall.difference) >= 0.0005 else None,
+                delta=f"{fall.difference:+z.3f}" if abs(fall.difference) >= 0.0005 else None,
             )  # fmt: skip
     when = [f"{name} was asked on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
     lines = [f"{', '.join(when)}."]
@@ -126,8 +126,8 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
         chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
-            f"By {source} {fall.measure} {said}: {fall.difference:+.3f}, 95 % interval"
-            f" {fall.low:+.3f} to {fall.high:+.3f}, {chance}, {fall.queries:,} queries. A passage that"
+            f"By {source} {fall.measure} {said}: {fall.difference:+z.3f}, 95 % interval"
+            f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, {fall.queries:,} queries. A passage that"
             " nobody judged or graded counts as not relevant."
         )
     if asked[before].asked != asked[after].asked:

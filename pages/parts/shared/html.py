@@ -174,7 +174,7 @@ def effect_html(effect: Effect, title: str) -> str:
         if effect.shift.before is None or effect.shift.after is None:
             said = "Correlation with the official board: undefined."
         else:
-            said = f"Spearman with the official board {effect.shift.before:.3f} → {effect.shift.after:.3f}."
+            said = f"Spearman with the official board {effect.shift.before:z.3f} → {effect.shift.after:z.3f}."
         shift.append(visible(f"{said} {effect.shift.says} {effect.shift.queries.says}"))
     rest_of_it = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
     return (

@@ -11,7 +11,7 @@ from core.bank import exam_queries, latest_version, overview, speaking_passages
 from core.catalogue import prices
 from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
-from core.project import Project, pool_depth, set_pool_depth
+from core.project import RATED_BY_HAND, Project, pool_depth, pool_mark, set_pool_depth
 from core.types import GraderSpec
 from pages.parts.shared import background, presses, ui
 
@@ -104,6 +104,8 @@ def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
     return project.remember(
         ("plan", grader.spec.fingerprint, scope),
         lambda: make_plan(project, grader.spec, latest_version(project), scope),
+        RATED_BY_HAND,
+        pool_mark(project),
     )
 
 

@@ -367,7 +367,7 @@ def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
 
 def number(value: float | None, digits: int = 3) -> str:
     """A number for a screen; a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:z.{digits}f}"
 
 
 def shortened(text: str, length: int) -> str:
