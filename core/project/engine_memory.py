@@ -61,8 +61,13 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
     return found
 
 
+HELD = 48 << 20
+"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up."""
+
+
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let the engine give up all memory that it could do without, now and not when it is short of it.
+    """Let the engine give up all memory that it could do without, now and not when it is short of it, where that is
+    more than `HELD`.
 
     What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
     asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
@@ -74,15 +79,21 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     Args:
         cursor: in a transaction that has written to a table with a key, whose index is always in use.
     """
-    given = engine_config().get("memory_limit")
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
-        before = other.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+        held, before = other.execute(
+            "SELECT sum(memory_usage_bytes), current_setting('memory_limit') FROM duckdb_memory()"
+            " WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
+        ).fetchall()[0]
+        if held <= HELD:
+            return
         back = f"SET memory_limit = '{before}'"
+        given = engine_config().get("memory_limit")
         try:
             other.execute("SET memory_limit = '1B'")
-        except duckdb.OutOfMemoryException:
-            # The setting says what was asked for, though it was refused; what it said before is rounded down.
+        except (duckdb.OutOfMemoryException, duckdb.IOException):
+            # The setting says what was asked for, though it was refused; what it said before is rounded down. Where the
+            # disk has no room for what would be given up, it stays in memory.
             back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
         finally:
             other.execute(back)
