@@ -262,6 +262,8 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
     With the same grader, in any order, any number of times. For a folder all Parquet files in it are meant.
     """
     files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
+    if not files:
+        raise InputError("There is no Parquet file in the folder.", "Name the folder that workers put shards into.")
     graded = [is_shard(path) for path in files]
     if any(graded) and not all(graded):
         raise InputError("Some of the files are shards of grades, others are answers.", "Take them in apart.")

@@ -90,6 +90,10 @@ def test_a_cluster_is_needed_for_shards_and_answers_are_taken_in_apart(exam: Any
     code, _, said = exam("grade", "--shards", "there")
     assert code == 2
     assert "--engine ray" in said
+    (tmp_path / "empty").mkdir()
+    code, _, said = exam("ingest", "empty")
+    assert code == 2
+    assert "no Parquet file" in said
     (tmp_path / "answers.jsonl").write_text("{}")
     code, _, said = exam("ingest", str(shards), "answers.jsonl")
     assert code == 2
