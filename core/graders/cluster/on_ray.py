@@ -125,6 +125,9 @@ class RayGrader:
                 if lost == STREAMS:
                     raise
                 control.report("the stream to the workers was lost; another one is begun")
+                # Its workers are in the way of the new ones until they are gone.
+                for one in self._course.living.values() if self._course else ():
+                    self._ray.kill(one.handle)
             finally:
                 # What holds on to workers keeps them from ending.
                 self._course = None
