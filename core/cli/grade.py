@@ -16,12 +16,22 @@ from core.catalogue import find_grader, prompts, remember_settings
 from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, Guest, close_unfinished, guest
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    at_a_shell,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
-from core.graders import Cluster, Grader, RayGrader, is_remote
+from core.graders import Cluster, Grader, RayGrader, ShardFolder, is_remote, is_shard
 from core.grading import (
     BackgroundJob,
     PriceTag,
@@ -35,6 +45,8 @@ from core.grading import (
     run_job,
     start_job,
     take_in,
+    take_in_folder,
+    take_in_shards,
     write_missing,
 )
 from core.project import Project, current_author
@@ -146,6 +158,11 @@ def plan(
 @click.option("--engine", type=click.Choice(["ray"]), help="Where a local model grades: on the workers of a cluster.")
 @click.option("--address", help="Of the Ray cluster; one on this computer where not given.")
 @click.option("--workers", type=Whole(1), help="Workers, each with a model; one a GPU or processor where not given.")
+@click.option(
+    "--shards",
+    metavar="FOLDER",
+    help="Where workers put what they graded: a folder that all of them share, or an address as s3://bucket/grades.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
@@ -164,6 +181,7 @@ def grade(
     engine: str | None,
     address: str | None,
     workers: int | None,
+    shards: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -171,8 +189,10 @@ def grade(
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
         raise InputError("--batch-size and --no-wait are for batches.", "Say --batch too.")
-    if engine is None and (address is not None or workers is not None):
-        raise InputError("--address and --workers are for a cluster.", "Say --engine ray too.")
+    if engine is None and not (address is None and workers is None and shards is None):
+        raise InputError("--address, --workers and --shards are for a cluster.", "Say --engine ray too.")
+    if shards is not None:
+        at_a_shell()
     if engine and batch:
         raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
     request = Request(
@@ -197,7 +217,9 @@ def grade(
             return
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         if engine:
-            grader = _on_ray(project, chosen, grader, Cluster(address, workers))
+            grader = _on_ray(project, chosen, grader, Cluster(address, workers, shards=shards))
+            if shards is not None:
+                _take_in_before(project, grader, shards)
         host = guest()
         if host is None or isinstance(grader, RayGrader):
             control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
@@ -231,15 +253,25 @@ def grade(
 
 @click.command()
 @project_option
-@click.argument("files", type=File(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
+@click.argument("files", type=File(path_type=Path, exists=True), nargs=-1, required=True)
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
-    """Take in answers to the calls that exam plan -o wrote, with the same grader: in any order, any number of times."""
+    """Take in answers to the calls that exam plan -o wrote, or shards of grades that exam grade --shards left.
+
+    With the same grader, in any order, any number of times. For a folder all Parquet files in it are meant.
+    """
+    files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
+    graded = [is_shard(path) for path in files]
+    if any(graded) and not all(graded):
+        raise InputError("Some of the files are shards of grades, others are answers.", "Take them in apart.")
     with opened(project_path) as project:
         close_unfinished(project)
         grader = chosen.make(project)
-        taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
+        if any(graded):
+            taken = take_in_shards(project, grader, files, current_author())
+        else:
+            taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
     if as_json:
@@ -272,6 +304,19 @@ def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Clu
             "This grader asks an endpoint: workers would only wait for it.", "Grade without --engine, or with --batch."
         )
     return RayGrader(grader.spec, chosen.kind, chosen.parameters, prompts(project), cluster)
+
+
+def _take_in_before(project: Project, grader: Grader, place: str) -> None:
+    """Take in what workers put into a folder for a job that did not come to take it in."""
+    folder = ShardFolder(place)
+    folder.make()
+    found = take_in_folder(project, grader, folder, current_author())
+    if found.taken.graded or found.taken.failed:
+        tell(f"Taken in from {place}: {counted(found.taken.graded, 'pair')} graded, {found.taken.failed:,} failed.")
+    if found.others:
+        tell(
+            f"{counted(found.others, 'shard')} there cannot be read, or are about texts that are not here: passed over."
+        )
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:

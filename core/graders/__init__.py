@@ -20,7 +20,9 @@ from core.graders.access.addresses import checked_host, is_loopback, origin, sam
 from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_endpoints, provide_endpoints
 from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
-from core.graders.base import Grader, Outcome, Pair
+from core.graders.base import Grader, Outcome, Pair, Texts
+from core.graders.cluster.on_ray import Cluster, RayGrader
+from core.graders.cluster.shards import Shard, ShardFolder, block_digest, is_shard, read_shard, write_shard
 from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
@@ -59,7 +61,6 @@ from core.graders.making import (
     back_ends_here,
     make_back_end,
 )
-from core.graders.on_ray import Cluster, RayGrader
 from core.graders.prompts.prompt import (
     USES,
     Example,
@@ -146,7 +147,10 @@ __all__ = [
     "RayGrader",
     "ReadingGrader",
     "Sampling",
+    "Shard",
+    "ShardFolder",
     "Steps",
+    "Texts",
     "Tokens",
     "Told",
     "TransformersBackEnd",
@@ -160,6 +164,7 @@ __all__ = [
     "back_ends_here",
     "bare_choices",
     "batches_of",
+    "block_digest",
     "built_in",
     "check_further_fields",
     "checked_host",
@@ -171,6 +176,7 @@ __all__ = [
     "in_order",
     "is_loopback",
     "is_remote",
+    "is_shard",
     "key_for",
     "key_position",
     "load_encoder",
@@ -193,6 +199,7 @@ __all__ = [
     "provide_keys",
     "read",
     "read_prompt",
+    "read_shard",
     "remade_from",
     "said_of_models",
     "same_address",
@@ -214,4 +221,5 @@ __all__ = [
     "without_thoughts",
     "word_match",
     "write_prompt",
+    "write_shard",
 ]

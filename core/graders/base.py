@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from core.graders.control import Control
 from core.types import Asked, Grade, GraderSpec
@@ -13,6 +13,20 @@ Pair = tuple[int, int]
 
 Outcome = tuple[int, int, Grade]
 """A pair with the grade that it got."""
+
+
+class Texts(NamedTuple):
+    """Some thousand pairs of a job with their texts by text key.
+
+    Args:
+        questions: what is asked; has every key that `pairs` names.
+        passages: likewise.
+        pairs: each once.
+    """
+
+    questions: Mapping[int, Asked]
+    passages: Mapping[int, str]
+    pairs: Sequence[Pair]
 
 
 class Grader(Protocol):

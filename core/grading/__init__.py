@@ -43,6 +43,7 @@ from core.grading.replies import TakenIn
 from core.grading.request import LONGEST_PATIENCE, Request
 from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
+from core.grading.shards import FoundShards, take_in_folder, take_in_shards
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Doubtful",
     "Drafter",
     "Failure",
+    "FoundShards",
     "KeyPassage",
     "Kind",
     "Ledger",
@@ -127,6 +129,8 @@ __all__ = [
     "suggest",
     "tag_of",
     "take_in",
+    "take_in_folder",
+    "take_in_shards",
     "time_needed",
     "told_of",
     "trial_control",

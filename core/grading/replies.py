@@ -127,6 +127,14 @@ class Taking:
         self.taken = replace(self.taken, known=self.taken.known + len(graded), usage=usage)
         self.write(outcomes)
 
+    def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
+        """Take in what a grader said elsewhere, and what it used; pairs that are known already stay as they are."""
+        graded, failed = self._known([(question, passage) for question, passage, _ in outcomes])
+        fresh = [one for one in outcomes if one[:2] not in graded and not (one[2].rating is None and one[:2] in failed)]
+        known = self.taken.known + len(graded)
+        self.taken = replace(self.taken, known=known, usage=self.taken.usage.plus(used) if fresh else self.taken.usage)
+        self.write(fresh)
+
     def unfinished(self) -> dict[Pair, list[Reply]]:
         """The pairs that need another call, with the answers that they have."""
         found: dict[Pair, list[Reply]] = {}

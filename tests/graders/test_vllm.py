@@ -18,11 +18,11 @@ import torch
 
 from core.errors import GradingError, InputError
 from core.graders import Call, Control, Prompt, Usage, back_ends_here, built_in, make_grader
+from core.graders.cluster.worker import Graders
 from core.graders.local import vllm as vllm_module
 from core.graders.local.back_end import TransformersBackEnd
 from core.graders.local.loading import load_model
 from core.graders.local.vllm import SURROUNDINGS, VllmBackEnd
-from core.graders.on_ray import Graders
 from core.types import Asked
 from tests.made.tiny_models import build_tiny_causal, shared_model
 
@@ -172,7 +172,7 @@ def test_an_engine_that_gives_up_ends_the_job_and_the_next_job_starts_another(
 def test_a_worker_of_a_cluster_makes_the_same_grader(llama: str, engines: list[Engine]) -> None:
     made_of = ("self-rating", {"model": llama, "back_end": "vllm"}, built_in())
     worker = Graders(*made_of)
-    assert worker.fingerprint() == make_grader(*made_of).spec.fingerprint
+    assert worker.fingerprint == make_grader(*made_of).spec.fingerprint
     outcomes, used = worker.grade({1: Asked("what is it ?")}, {7: "the of clay"}, [(1, 7)])
     assert [grade.rating for _, _, grade in outcomes] == [0] and isinstance(used, Usage) and len(engines) == 1
 
