@@ -56,24 +56,27 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     banked: dict[str, list[Question]] = {}
     for question in questions(project):
         banked.setdefault(question.query_id, []).append(question)
-    for key, query in _queries(project):
-        own = banked.get(query.query_id, [])
-        if key in placed and not own:
-            continue
-        # A topic with questions of its own has a line for them; its rankings and judgments stand in its query's.
-        members = {key: query.query_id} | topics.get(key, {})
-        passages = _passages(project, members)
-        if not passages:
-            continue
-        stated = {} if key in placed else members
-        yield GradedQuery(
-            query=query,
-            passages=[Passage(passage_id, text) for passage_id, text, _ in passages],
-            judgments=_judgments(project, stated, source),
-            rankings=_rankings(project, stated),
-            questions=own,
-            grades=_grades(project, query.query_id, asked.get(key, []), passages, specs, said),
-        )
+    queries = [(key, query) for key, query in _queries(project) if key not in placed or query.query_id in banked]
+    # A topic with questions of its own has a line for them; its rankings and judgments stand in its query's.
+    stated = {
+        key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
+    }  # fmt: skip
+    some = _queries_at_once(project)
+    for first in range(0, len(queries), some):
+        part = queries[first : first + some]
+        rankings = _rankings(project, {key: stated[key] for key, _ in part})
+        for key, query in part:
+            passages = _passages(project, {key: query.query_id} | topics.get(key, {}))
+            if not passages:
+                continue
+            yield GradedQuery(
+                query=query,
+                passages=[Passage(passage_id, text) for passage_id, text, _ in passages],
+                judgments=_judgments(project, stated[key], source),
+                rankings=rankings.get(key, {}),
+                questions=banked.get(query.query_id, []),
+                grades=_grades(project, query.query_id, asked.get(key, []), passages, specs, said),
+            )
 
 
 def _topics(project: Project) -> dict[int, dict[int, str]]:
@@ -134,16 +137,31 @@ def _judgments(project: Project, members: Mapping[int, str], source: str | None)
     ]
 
 
-def _rankings(project: Project, members: Mapping[int, str]) -> dict[str, list[Ranked]]:
-    """What runs rank of the pools of queries, by run; the ranks are those of the whole ranking."""
-    found: dict[str, list[Ranked]] = {}
+RANKED_AT_ONCE = 100_000
+"""Ranked passages, about: those of a query lie scattered among all, which are looked through whenever some are read."""
+
+
+def _queries_at_once(project: Project) -> int:
+    ranked, queries = project.rows("SELECT count(*), greatest(count(DISTINCT query_key), 1) FROM rankings")[0]
+    return max(1, RANKED_AT_ONCE * int(queries) // max(int(ranked), 1))
+
+
+def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
+    """What runs rank of the pools of queries, by line and run; the ranks are those of the whole ranking.
+
+    Args:
+        lines: ids by keys of the queries of each line, which is in no other one.
+    """
+    line_of = {query: line for line, members in lines.items() for query in members}
+    ids = {query: query_id for members in lines.values() for query, query_id in members.items()}
+    found: dict[int, dict[str, list[Ranked]]] = {}
     for run, query, passage_id, rank, score in project.rows(
         "SELECT name, query_key, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN passages USING (passage_key) SEMI JOIN pool USING (query_key, passage_key)"
         f" WHERE {_OF_QUERIES} ORDER BY run_key, list_position($queries, query_key), rank",
-        _of(members),
+        _of(ids),
     ):
-        found.setdefault(run, []).append(Ranked(members[query], passage_id, rank, score))
+        found.setdefault(line_of[query], {}).setdefault(run, []).append(Ranked(ids[query], passage_id, rank, score))
     return found
 
 

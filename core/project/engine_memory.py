@@ -61,7 +61,7 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
     return found
 
 
-HELD = 48 << 20
+HELD = 24 << 20
 """Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up."""
 
 
