@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, ViewportSize, expect, sync_playwright
 
 from core.project import Project, open_project
 
@@ -116,14 +116,26 @@ def _forget(browser: BrowserContext) -> None:
     """Leave in a browser no trace of what was done there, but for the files that it has fetched."""
     for page in browser.pages:
         if page.url != EMPTY:
-            # A page that never came keeps nothing, and is not let near the storage; one that is left keeps something.
-            page.evaluate(
-                "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
-            )
+            _clear(page)
             page.goto(EMPTY)
         page.set_viewport_size(WINDOW)
     browser.clear_cookies()
     browser.clear_permissions()
+
+
+def _clear(page: Page) -> None:
+    """Empty what a page stores. One that is just then led elsewhere, as after a login, is cleared where it arrives."""
+    while True:
+        try:
+            # A page that never came keeps nothing, and is not let near the storage; one that is left keeps something.
+            page.evaluate(
+                "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
+            )
+            return
+        except Error as error:
+            if "navigation" not in error.message:
+                raise
+            page.wait_for_load_state()
 
 
 @pytest.fixture
