@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.bank import latest_version
-from core.graders import ReadingGrader, built_in, make_grader
-from core.grading import PairsToGrade, Scope, first_prompt, pairs_to_grade, read_before, with_texts
+from core.graders import PairsToGrade, ReadingGrader, built_in, make_grader
+from core.grading import Scope, first_prompt, pairs_to_grade, read_before, with_texts
 from core.project import Project, open_project
 
 KINDS = ("self-rating", "answer", "direct")

@@ -28,7 +28,7 @@ from typing import Any
 
 from bench.deadly import Word
 from core.catalogue import prompts
-from core.graders import Cluster, Control, Outcome, Pair, RayGrader, ShardFolder, Texts, make_grader, read_shard
+from core.graders import Cluster, Control, Outcome, Pair, PairsToGrade, RayGrader, ShardFolder, make_grader, read_shard
 from core.grading import Request, Scope, pairs_to_grade, run_job, take_in_folder
 from core.project import Project, open_project
 
@@ -49,7 +49,7 @@ class Watched(RayGrader):
         self.came: Counter[Pair] = Counter()
         self.killed: list[str] = []
 
-    def grade_all(self, chunks: Iterable[Texts], control: Control) -> Iterator[list[Outcome]]:
+    def grade_all(self, chunks: Iterable[PairsToGrade], control: Control) -> Iterator[list[Outcome]]:
         for batch in super().grade_all(chunks, control):
             self.came.update((question, passage) for question, passage, _ in batch)
             yield batch

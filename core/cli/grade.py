@@ -253,7 +253,7 @@ def grade(
 
 @click.command()
 @project_option
-@click.argument("files", type=File(path_type=Path, exists=True), nargs=-1, required=True)
+@click.argument("files", type=File(path_type=Path), nargs=-1, required=True)
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
@@ -261,6 +261,13 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
 
     With the same grader, in any order, any number of times. For a folder all Parquet files in it are meant.
     """
+    if lacking := [path for path in files if not path.exists()]:
+        if guest() is not None:
+            raise InputError(
+                f"{lacking[0].name}: no file of this name was sent to the server that has the project open.",
+                "Name the files themselves, as FOLDER/*.parquet: a folder is not sent.",
+            )
+        raise InputError(f"{lacking[0]}: there is no such file.")
     files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
     if not files:
         raise InputError("There is no Parquet file in the folder.", "Name the folder that workers put shards into.")

@@ -20,7 +20,7 @@ from core.graders.access.addresses import checked_host, is_loopback, origin, sam
 from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_endpoints, provide_endpoints
 from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
-from core.graders.base import Grader, Outcome, Pair, Texts
+from core.graders.base import Grader, Outcome, Pair, PairsToGrade
 from core.graders.cluster.on_ray import Cluster, RayGrader
 from core.graders.cluster.shards import Shard, ShardFolder, block_digest, is_shard, read_shard, write_shard
 from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
@@ -138,6 +138,7 @@ __all__ = [
     "OfferedEndpoint",
     "Outcome",
     "Pair",
+    "PairsToGrade",
     "Parsed",
     "PassingError",
     "Per",
@@ -150,7 +151,6 @@ __all__ = [
     "Shard",
     "ShardFolder",
     "Steps",
-    "Texts",
     "Tokens",
     "Told",
     "TransformersBackEnd",

@@ -15,8 +15,8 @@ Outcome = tuple[int, int, Grade]
 """A pair with the grade that it got."""
 
 
-class Texts(NamedTuple):
-    """Some thousand pairs of a job with their texts by text key.
+class PairsToGrade(NamedTuple):
+    """Pairs that a job still has to ask, with their texts by text key.
 
     Args:
         questions: what is asked; has every key that `pairs` names.

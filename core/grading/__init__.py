@@ -35,7 +35,7 @@ from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.ledgers import Ledger
 from core.grading.left_out import LeftOut, left_out
-from core.grading.pairs import PairsToGrade, Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
+from core.grading.pairs import Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
 from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
 from core.grading.price_tag import PriceTag, first_prompt, price_tag, tag_of, time_needed
 from core.grading.progress import Progress
@@ -67,7 +67,6 @@ __all__ = [
     "Kind",
     "Ledger",
     "LeftOut",
-    "PairsToGrade",
     "Plan",
     "PriceTag",
     "Progress",

@@ -8,6 +8,7 @@ from typing import Any
 
 from core.bank import asked_bank, asking, name_asked_texts, question_text_key
 from core.catalogue import grader_key
+from core.graders import PairsToGrade
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project, check_runs, pool_depth
 from core.types import Asked, GraderSpec, Question
@@ -127,15 +128,6 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
         "depth": project.read(pool_depth),
         "passages": None if scope.passages is None else [(query << 32) + passage for query, passage in scope.passages],
     }
-
-
-@dataclass(frozen=True)
-class PairsToGrade:
-    """The pairs of one query that a job still has to ask, with their texts by text key."""
-
-    pairs: list[tuple[int, int]]
-    questions: dict[int, Asked]
-    passages: dict[int, str]
 
 
 def pairs_to_grade(

@@ -8,8 +8,21 @@ from dataclasses import dataclass
 
 from core.catalogue import find_grader, prices
 from core.errors import InputError
-from core.graders import Call, Completion, Grader, Pair, Price, ReadingGrader, Steps, Tokens, fill, in_order, is_remote
-from core.grading.pairs import PairsToGrade, pairs_to_grade, with_texts
+from core.graders import (
+    Call,
+    Completion,
+    Grader,
+    Pair,
+    PairsToGrade,
+    Price,
+    ReadingGrader,
+    Steps,
+    Tokens,
+    fill,
+    in_order,
+    is_remote,
+)
+from core.grading.pairs import pairs_to_grade, with_texts
 from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project

@@ -18,6 +18,7 @@ from core.graders import (
     Grader,
     Outcome,
     Pair,
+    PairsToGrade,
     Played,
     Price,
     Told,
@@ -29,7 +30,7 @@ from core.graders import (
 )
 from core.grading.grades import add_outcomes
 from core.grading.jobs import JOBS, end, start
-from core.grading.pairs import PairsToGrade, with_texts
+from core.grading.pairs import with_texts
 from core.project import Cursor, Project, log
 
 CHUNK = 4096

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graders import Control, Pair, Shard, Texts, Usage, write_shard
+from core.graders import Control, Pair, PairsToGrade, Shard, Usage, write_shard
 from core.graders.cluster import course
 from core.graders.cluster.blocks import Blocks, Row, read_row
 from core.graders.cluster.course import Course
@@ -117,7 +117,7 @@ def test_whoever_dies_every_pair_comes_once(
     control = Control()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(course, "BEAT_SECONDS", 0.0)
-        blocks = Blocks([Texts(QUESTIONS, texts, pairs[:200]), Texts(QUESTIONS, texts, pairs[200:])])
+        blocks = Blocks([PairsToGrade(QUESTIONS, texts, pairs[:200]), PairsToGrade(QUESTIONS, texts, pairs[200:])])
         run = Course(played, played, workers, blocks, control, None).run()  # type: ignore[arg-type]
         outcomes = [one for batch in run for one in batch]
     played.loop.close()
@@ -131,7 +131,7 @@ def test_whoever_dies_every_pair_comes_once(
 def test_a_job_that_is_stopped_takes_in_what_is_under_way_and_asks_no_more() -> None:
     pairs = [(1, passage) for passage in range(2000) if (1, passage) != DEADLY]
     played, control = Played(2, random.Random(1), 0, False), Control()
-    blocks = Blocks([Texts(QUESTIONS, {passage: "words" for _, passage in pairs}, pairs)])
+    blocks = Blocks([PairsToGrade(QUESTIONS, {passage: "words" for _, passage in pairs}, pairs)])
     came = 0
     for batch in Course(played, played, 2, blocks, control, None).run():  # type: ignore[arg-type]
         came += len(batch)

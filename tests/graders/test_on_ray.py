@@ -15,10 +15,10 @@ from core.graders import (
     Cluster,
     Control,
     Pair,
+    PairsToGrade,
     RayGrader,
     Shard,
     ShardFolder,
-    Texts,
     Usage,
     built_in,
     make_grader,
@@ -126,7 +126,7 @@ def test_a_shard_that_is_none_or_says_what_cannot_be_is_refused() -> None:
 def test_a_pair_with_which_workers_die_fails_alone_after_some_deaths(deadly: int) -> None:
     pairs = [(1, passage) for passage in range(2 * BLOCK + 2)]
     texts = dict.fromkeys(range(len(pairs)), "words")
-    blocks = Blocks([Texts(QUESTIONS, texts, pairs[:200]), Texts(QUESTIONS, texts, pairs[200:])])
+    blocks = Blocks([PairsToGrade(QUESTIONS, texts, pairs[:200]), PairsToGrade(QUESTIONS, texts, pairs[200:])])
     graded: list[Pair] = []
     failed: list[tuple[int, int, Grade]] = []
     deaths = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.graders.base import Outcome, Pair, Texts
+from core.graders.base import Outcome, Pair, PairsToGrade
 from core.types import Asked, Grade
 
 BLOCK = 128
@@ -63,14 +63,14 @@ class Blocks:
         chunks: its pairs with their texts, some thousand at a time; the next ones are taken where they are wanted.
     """
 
-    def __init__(self, chunks: Iterable[Texts]) -> None:
+    def __init__(self, chunks: Iterable[PairsToGrade]) -> None:
         self._fresh = self._cut(chunks)
         self._ahead = next(self._fresh, None)
         self._number = 0
         self.out: dict[int, Block] = {}
         """The blocks that are out, by their numbers."""
 
-    def _cut(self, chunks: Iterable[Texts]) -> Iterator[tuple[list[Pair], Texts]]:
+    def _cut(self, chunks: Iterable[PairsToGrade]) -> Iterator[tuple[list[Pair], PairsToGrade]]:
         for texts in chunks:
             # Passage by passage: a worker that encodes, or keeps the beginnings of prompts, does each of them once.
             ordered = sorted(texts.pairs, key=lambda pair: pair[::-1])

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from core.errors import GradingError
-from core.graders.base import Outcome, Pair, Texts
+from core.graders.base import Outcome, Pair, PairsToGrade
 from core.graders.cluster.blocks import Blocks
 from core.graders.cluster.course import Course
 from core.graders.cluster.shards import ShardFolder
@@ -83,9 +83,9 @@ class RayGrader:
         self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         """Grade pairs on the workers; as `Grader.grade` says."""
-        return self.grade_all([Texts(questions, passages, pairs)], control)
+        return self.grade_all([PairsToGrade(questions, passages, pairs)], control)
 
-    def grade_all(self, chunks: Iterable[Texts], control: Control) -> Iterator[list[Outcome]]:
+    def grade_all(self, chunks: Iterable[PairsToGrade], control: Control) -> Iterator[list[Outcome]]:
         """Grade the pairs of a whole job, so that no worker waits for others between chunks.
 
         Args:
