@@ -154,7 +154,7 @@ class GradedFiles:
         self.facets += facets
         self.passages.take(line.passages)
         batch.judgments += line.judgments
-        self._rows += len(line.passages) + self.rankings.take(line.rankings)
+        self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
         for columns in line.grades:
             self._take_grades(columns, row_of)
 

@@ -204,7 +204,9 @@ class GradedImport:
             for run in whole:
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
             runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
-            if repeated := write_stated_rankings(self.cursor, self.files.rankings, runs, self.keeper):
+            if repeated := write_stated_rankings(
+                self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
+            ):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
             self.counts["runs"] = len(runs)
         if self.judged:
