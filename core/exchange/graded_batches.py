@@ -23,6 +23,7 @@ from core.types import (
     Judgment,
     Query,
     Question,
+    RankedColumns,
     Subtopic,
 )
 
@@ -201,7 +202,9 @@ def _table(columns: dict[str, Any]) -> pa.Table:
 
 def _facets(line: GradedQuery) -> list[str]:
     """The topics `query/facet` that rankings and judgments of a line are of."""
-    named = {ranked.query_id: None for ranking in line.rankings.values() for ranked in ranking}
+    # Rankings in columns are of the line's query.
+    rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
+    named = {ranked.query_id: None for ranking in rankings for ranked in ranking}
     named |= {judgment.query_id: None for judgment in line.judgments}
     return [topic for topic in named if topic != line.query.query_id]
 

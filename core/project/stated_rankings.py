@@ -10,7 +10,7 @@ from core.project.project import Cursor
 from core.project.replacing import Keeper
 from core.project.runs import clear_runs
 from core.project.staging import lent, numbered, table_of
-from core.types import Ranked
+from core.types import Ranked, RankedColumns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +52,8 @@ class RankingFile:
         """
         import numpy as np
 
+        if isinstance(rankings, RankedColumns):
+            return self._take_columns(rankings, rows)
         lines = [ranked for ranking in rankings.values() for ranked in ranking]
         if not lines:
             self.runs |= {run: self.runs.get(run, len(self.runs)) for run in rankings}
@@ -60,18 +62,34 @@ class RankingFile:
         runs = [self.runs.setdefault(run, len(self.runs)) for run in rankings]
         of = {query: self.queries.setdefault(query, len(self.queries)) for query in dict.fromkeys(queries)}
         size = len(lines)
-        table = numbered(
+        return self._keep(
             run=np.repeat(np.array(runs, np.int32), [len(ranking) for ranking in rankings.values()]),
             query=np.fromiter(map(of.__getitem__, queries), np.int32, size),
             passage=np.fromiter(map(rows.__getitem__, passages), np.int32, size),
             rank=np.array(ranks, np.int32),
             score=np.array(scores, np.float64),
         )
-        self._waiting.append(table)
-        self._lines += size
+
+    def _take_columns(self, given: RankedColumns, rows: Mapping[str, int]) -> int:
+        import numpy as np
+
+        runs = np.array([self.runs.setdefault(run, len(self.runs)) for run in given.runs], np.int32)
+        passages = np.array([rows[passage] for passage in given.passages], np.int32)
+        query = self.queries.setdefault(given.query_id, len(self.queries)) if len(given.run) else 0
+        return self._keep(
+            run=runs[given.run],
+            query=np.full(len(given.run), query, np.int32),
+            passage=passages[given.passage],
+            rank=given.rank,
+            score=given.score,
+        )
+
+    def _keep(self, **columns: NDArray[Any]) -> int:
+        self._waiting.append(table := numbered(**columns))
+        self._lines += len(table)
         if self._lines >= LINES_A_PART:
             self._write()
-        return size
+        return len(table)
 
     def close(self) -> None:
         """Write them out; no more are taken."""
