@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.project.staging import table_of
-from core.text import all_plain, clean_text, fault_of_id
+from core.text import all_clean, all_plain, clean_text, fault_of_id
 from core.types import Passage
 
 if TYPE_CHECKING:
@@ -78,16 +78,18 @@ def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
     Args:
         start: the first one's row.
     """
-    texts = [clean_text(passage.text) for passage in passages]
-    return table_of(
-        {
-            "row": range(start, start + len(passages)),
-            "passage_id": [passage.passage_id for passage in passages],
-            "text": [text or None for text in texts],
-            "given": [_given(p.text, text) for p, text in zip(passages, texts, strict=True)],
-        },
-        _COLUMNS,
-    )
+    texts = [passage.text for passage in passages]
+    columns: dict[str, Sequence[Any]] = {
+        "row": range(start, start + len(passages)),
+        "passage_id": [passage.passage_id for passage in passages],
+        "text": texts,
+        "given": [None] * len(texts),
+    }
+    if not all_clean(texts):
+        clean = list(map(clean_text, texts))
+        columns |= {"text": clean, "given": list(map(_given, texts, clean))}
+    columns["text"] = [text or None for text in columns["text"]]
+    return table_of(columns, _COLUMNS)
 
 
 def _given(text: str, clean: str) -> str | None:

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import InputError
 from core.project import PassageFiles, Project, add_kept_passages, add_passages, same_texts
+from core.text import all_clean, clean_text
 from core.types import Passage
 
 TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}
@@ -46,6 +47,11 @@ def test_each_text_is_kept_once_whatever_texts_have_one_number(
     assert sorted(key_of, key=key_of.__getitem__) == ["z", "y", *TEXTS, "g", "x"]
     text_of = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     assert written.text_keys.tolist() == [*(text_of[one] for one in TEXTS), 0, text_of["a"], text_of["b"]]
+
+
+@pytest.mark.parametrize("sign", [chr(code) for code in range(160)] + ["\ud83d", "\u200f", "\U0001f600"])
+def test_texts_that_are_looked_at_together_are_clean_when_each_is(sign: str) -> None:
+    assert all_clean(["first", f"a{sign}b"]) == (clean_text(f"a{sign}b") == f"a{sign}b")
 
 
 def test_a_passage_with_two_texts_is_refused_by_its_name(project: Project) -> None:
