@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from core.errors import InputError
+from core.project.engine_memory import let_go
 from core.project.project import Cursor
 from core.project.replacing import Keeper
 from core.project.same_texts import same_texts
@@ -15,6 +16,10 @@ from core.project.staging import lent, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+ROWS_A_STATEMENT = 20_000
+"""Passages that are inserted by one statement; before the next one the engine gives up their texts, which it would hold
+until the transaction ends."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,7 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
         _replace_texts(cursor, keys[others], keeper)
     created_texts = np.flatnonzero((same == numbers) & (text_keys == 0))
     text_keys[created_texts] = _keys(cursor, len(created_texts))
-    with lent(cursor, "created", numbered(row=numbers[created_texts], text_key=text_keys[created_texts])):
-        cursor.execute(f"INSERT INTO passage_texts SELECT c.text_key, text FROM {kept} JOIN created c USING (row)")
+    _insert(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
     text_keys = np.where(texted, text_keys[same], np.int32(0))
     filled = own & (keys > 0) & (before == 0)
     given = filled | others
@@ -76,12 +80,27 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
             cursor.execute("INSERT INTO given_texts FROM filled")
     created = np.flatnonzero(own & (keys == 0))
     keys[created] = _keys(cursor, len(created))
-    columns = numbered(row=numbers[created], passage_key=keys[created], text_key=text_keys[created])
-    with lent(cursor, "created", columns):
-        cursor.execute(
-            f"INSERT INTO passages SELECT c.passage_key, passage_id, c.text_key FROM {kept} JOIN created c USING (row)"
-        )
+    into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
+    _insert(cursor, into, created, passage_key=keys, text_key=text_keys)
     return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
+
+
+def _insert(cursor: Cursor, into: str, rows: NDArray[np.int64], **columns: NDArray[np.int32]) -> None:
+    """Insert some of the passages, in order.
+
+    Args:
+        into: SQL for the table and what of them is put into it, with `c` for the columns.
+        rows: of the passages, ascending.
+        columns: of all passages.
+    """
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        if start:
+            let_go(cursor)
+        part = rows[start : start + ROWS_A_STATEMENT]
+        with lent(cursor, "created", numbered(row=part, **{name: column[part] for name, column in columns.items()})):
+            cursor.execute(
+                f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d} AND {part[-1]:d}"
+            )
 
 
 def _with_clean_texts(cursor: Cursor, kept: str) -> str:
