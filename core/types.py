@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Kind = Literal["question", "nugget", "choice"]
 KINDS: tuple[Kind, ...] = ("question", "nugget", "choice")
@@ -68,6 +72,44 @@ class Ranked(NamedTuple):
     passage_id: str
     rank: int
     score: float
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumns(Mapping[str, list[Ranked]]):
+    """What runs rank for one query, in columns: files have millions of lines. It is read as rankings by run, too.
+
+    Args:
+        runs, passages: names and ids.
+        run, passage: places among these, of one length with `rank` and `score`; a run has a passage once.
+    """
+
+    query_id: str
+    runs: list[str]
+    passages: list[str]
+    run: NDArray[np.int32]
+    passage: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    score: NDArray[np.float64]
+
+    def __getitem__(self, name: str) -> list[Ranked]:
+        """The ranking of a run, in the order of its ranks."""
+        if name not in self.runs:
+            raise KeyError(name)
+        (rows,) = (self.run == self.runs.index(name)).nonzero()
+        rows = rows[self.rank[rows].argsort(kind="stable")]
+        columns = (column[rows].tolist() for column in (self.passage, self.rank, self.score))
+        return [
+            Ranked(self.query_id, self.passages[place], rank, score)
+            for place, rank, score in zip(*columns, strict=True)
+        ]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the runs."""
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self.runs)
 
 
 @dataclass(frozen=True)
@@ -317,7 +359,7 @@ class GradedQuery:
     query: Query
     passages: list[Passage] = field(default_factory=list)
     judgments: list[Judgment] = field(default_factory=list)
-    rankings: dict[str, list[Ranked]] = field(default_factory=dict)
+    rankings: Mapping[str, Sequence[Ranked]] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
     grades: list[GradeColumns] = field(default_factory=list)
 

@@ -152,7 +152,7 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
     unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
     if not unclean:
         return clean
-    kept = kept_as_they_are(cursor, "question_texts", [text.strip() for text in unclean])
+    kept = kept_as_they_are(cursor, [text.strip() for text in unclean])
     return [
         replace(after, text=before.text) if before.text and before.text.strip() in kept else after
         for before, after in zip(changed, clean, strict=True)
@@ -240,12 +240,13 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
         " FROM incoming_bank i JOIN questions USING (question_id)"
         " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
         " LEFT JOIN question_texts t ON t.text = i.text"
-        " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
-        "  AND i.text IS NULL"
+        # On what is equal alone: with further conditions the engine tries every pair of rows.
+        " LEFT JOIN question_texts p ON p.placeholder ="
+        "  CASE WHEN r.revision_key IS NULL AND i.text IS NULL THEN i.question_id END"
         # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
         " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
         "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
-        "  ON f.question_key = questions.question_key AND i.text IS NULL"
+        "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
         " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
         "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
         "   i.choices, i.note) IS DISTINCT FROM"

@@ -21,9 +21,9 @@ from core.types import (
     GradedQuery,
     GraderSpec,
     Judgment,
-    Passage,
     Query,
     Question,
+    RankedColumns,
     Subtopic,
 )
 
@@ -31,8 +31,6 @@ ROWS_A_BATCH = 250_000
 """Grades, passages and lines of rankings: a batch ends after the line with which it has as many."""
 CHARACTERS_A_BATCH = 1 << 24
 """Characters of answers, likewise."""
-PASSAGES_A_PART = 10_000
-"""Passages that wait to be put into their file, at most; as many characters as a batch has, likewise."""
 
 DETAILS = {
     "answer": pa.string(),
@@ -50,17 +48,13 @@ class Batch:
     """Lines of a graded file as they are written: lists of records, and their grades as a table.
 
     Args:
-        textless: ids of passages of which the lines have no text.
         asked: pairs (number of the grader, question id) that grades are about.
-        graded: ids of the passages that grades are about.
-        grades: `asked` and `passage`, places in these two lists; `rating`; and of `DETAILS` what anything is known of.
+        grades: `asked`, a place among these; `passage`, its row among all passages of the files; `rating`; and of
+            `DETAILS` what anything is known of.
     """
 
-    textless: list[str] = field(default_factory=list)
-    listed: list[tuple[str, str]] = field(default_factory=list)
     judgments: list[Judgment] = field(default_factory=list)
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
-    graded: dict[str, int] = field(default_factory=dict)
     grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
 
 
@@ -78,15 +72,13 @@ class GradedFiles:
         self.questions: dict[str, Question] = {}
         self.queries: list[Query] = []
         self.facets: list[str] = []
-        self.passages = 0
-        """How many the lines have, those without a text and those that come again counted, too."""
-        self.texts = PassageFiles(folder)
+        self.passages = PassageFiles(folder)
+        """All that the lines have, those without a text and those that come again as well."""
+        self._listed: list[tuple[int, np.ndarray]] = []
         self.rankings = RankingFile(folder)
         self._numbers: dict[str, int] = {}
         self._file = folder / "graded.batches"
         self._out = self._file.open("wb")
-        self._passages: list[Passage] = []
-        self._held = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -117,16 +109,21 @@ class GradedFiles:
         self._keep()
         self._out.close()
         self.rankings.close()
-        self._keep_passages()
-        self.texts.close()
+        self.passages.close()
 
     def take_questions(self) -> dict[str, Question]:
         """All questions by id; they are not kept."""
         questions, self.questions = self.questions, {}
         return questions
 
+    def listed(self) -> tuple[np.ndarray, np.ndarray]:
+        """What lines ask to be graded: places in `queries`, and rows of `passages`, in order."""
+        rows = [rows for _, rows in self._listed]
+        places = np.repeat([place for place, _ in self._listed], [len(part) for part in rows])
+        return places.astype(np.int32), np.concatenate(rows or [np.zeros(0, np.int32)])
+
     def batches(self) -> Iterator[Batch]:
-        """What was taken, batch by batch, but for passages with their texts and rankings."""
+        """Judgments and grades that were taken, batch by batch."""
         with self._file.open("rb") as kept:
             while True:
                 try:
@@ -149,33 +146,27 @@ class GradedFiles:
     def _take_line(self, line: GradedQuery) -> None:
         batch = self._batch
         facets = _facets(line)
+        start = self.passages.rows
+        row_of = {passage.passage_id: row for row, passage in enumerate(line.passages, start)}
+        self._listed.append(
+            (len(self.queries), np.array([row_of[one] for one in _listed(line, bool(facets))], np.int32))
+        )
         self.queries.append(_with_facets(line.query, facets))
         self.facets += facets
-        self.passages += len(line.passages)
-        for passage in line.passages:
-            if passage.text:
-                self._passages.append(passage)
-                self._held += len(passage.text)
-            else:
-                batch.textless.append(passage.passage_id)
-        if len(self._passages) >= PASSAGES_A_PART or self._held >= CHARACTERS_A_BATCH:
-            self._keep_passages()
-        batch.listed += _listed(line, bool(facets))
+        self.passages.take(line.passages)
         batch.judgments += line.judgments
-        self._rows += len(line.passages) + self.rankings.take(line.rankings)
+        self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
         for columns in line.grades:
-            self._take_grades(columns)
+            self._take_grades(columns, row_of)
 
-    def _take_grades(self, columns: GradeColumns) -> None:
+    def _take_grades(self, columns: GradeColumns, row_of: dict[str, int]) -> None:
         number, known = self._number(columns.grader), self._batch.asked
         # A file names the same few questions and passages again and again: they are looked up once here, as numbers.
         asked = {one: known.setdefault((number, one), len(known)) for one in dict.fromkeys(columns.question_ids)}
-        graded = self._batch.graded
-        passages = {one: graded.setdefault(one, len(graded)) for one in dict.fromkeys(columns.passage_ids)}
         size = len(columns.ratings)
         table: dict[str, Any] = {
             "asked": np.fromiter(map(asked.__getitem__, columns.question_ids), np.int32, size),
-            "passage": np.fromiter(map(passages.__getitem__, columns.passage_ids), np.int32, size),
+            "passage": np.fromiter(map(row_of.__getitem__, columns.passage_ids), np.int32, size),
             "rating": columns.ratings,
         }
         if columns.answers.count(None) < size:
@@ -196,10 +187,6 @@ class GradedFiles:
             self.graders.append(spec)
         return number
 
-    def _keep_passages(self) -> None:
-        self.texts.take(self._passages)
-        self._passages, self._held = [], 0
-
     def _keep(self) -> None:
         if self._grades:
             # What is not known of some is NULL there, but for `defaulted`, which is false.
@@ -215,7 +202,9 @@ def _table(columns: dict[str, Any]) -> pa.Table:
 
 def _facets(line: GradedQuery) -> list[str]:
     """The topics `query/facet` that rankings and judgments of a line are of."""
-    named = {ranked.query_id: None for ranking in line.rankings.values() for ranked in ranking}
+    # Rankings in columns are of the line's query.
+    rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
+    named = {ranked.query_id: None for ranking in rankings for ranked in ranking}
     named |= {judgment.query_id: None for judgment in line.judgments}
     return [topic for topic in named if topic != line.query.query_id]
 
@@ -227,12 +216,12 @@ def _with_facets(query: Query, facets: list[str]) -> Query:
     return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
 
 
-def _listed(line: GradedQuery, faceted: bool) -> list[tuple[str, str]]:
-    """Query and passage ids of what a line asks to be graded by itself: not what stands in it for a facet alone."""
+def _listed(line: GradedQuery, faceted: bool) -> list[str]:
+    """The passages that a line asks to be graded by itself: not what stands in it for a facet alone."""
     query_id = line.query.query_id
     of_facet: set[str] = set()
     if faceted:
         placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
         placed += [(one.query_id, one.passage_id) for one in line.judgments]
         of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
-    return [(query_id, p.passage_id) for p in line.passages if p.passage_id not in of_facet]
+    return [p.passage_id for p in line.passages if p.passage_id not in of_facet]

@@ -24,21 +24,17 @@ from core.grading import end, start, write_grades
 from core.project import (
     Cursor,
     Keeper,
-    add_passages,
+    add_kept_passages,
     lent,
     let_go,
-    list_passages,
-    name_passages,
+    list_keys,
     refresh_pool,
-    stage,
     stage_judgments,
     table_of,
     write_judgments,
     write_stated_rankings,
 )
 from core.types import GraderSpec, Question
-
-_TYPES = {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER", "row": "INTEGER"}
 
 
 class GradedImport:
@@ -52,14 +48,16 @@ class GradedImport:
         clean = clean_questions(cursor, list(files.take_questions().values()))
         self.words = take_words(cursor, clean)
         self.version = self._save_questions(clean, f"Imported {names}", author)
-        self.worded = self._worded(clean)
+        self.meant = self._meant(clean)
         # Thousands of them would be there for every million grades; few files have graders that read more than words.
         reading = any(spec.reads for spec in files.graders)
         self.questions = {question.question_id: question for question in clean} if reading else {}
+        self.written = add_kept_passages(cursor, files.passages, keeper)
+        self._list_passages()
         self.counts = {
             "queries": queries,
-            "passages": files.passages,
-            "new passages": add_passages(cursor, files.texts.passages(), keeper),
+            "passages": files.passages.rows,
+            "new passages": self.written.new,
             "grades": 0,
             "new grades": 0,
             "failed": 0,
@@ -73,17 +71,9 @@ class GradedImport:
         for spec in files.graders:
             key = put_grader(cursor, spec)
             self.graders.append((key, start(cursor, key, {"import": "graded"}, 0, author)))
-        keys = {
-            "grader": list(range(len(self.graders))),
-            "key": [key for key, _ in self.graders],
-            "job": [job for _, job in self.graders],
-        }
-        stage(cursor, "read_graders", keys, dict.fromkeys(keys, "INTEGER"))
 
     def write(self, batch: Batch) -> None:
         """Write one batch."""
-        name_passages(self.cursor, batch.textless)
-        list_passages(self.cursor, batch.listed)
         if batch.judgments:
             stage_judgments(self.cursor, batch.judgments)
             self.judged = True
@@ -100,14 +90,30 @@ class GradedImport:
         told = [question for question in clean if question.text is not None or question.question_id not in known]
         return save_questions(self.cursor, told, note, author)
 
-    def _worded(self, clean: Sequence[Question]) -> pa.Table:
-        """The questions of which the file has the words: question_id, text_key."""
-        worded = [(question.question_id, question.text.strip()) for question in clean if question.text]
-        columns = {"question_id": [question_id for question_id, _ in worded], "text": [text for _, text in worded]}
-        with lent(self.cursor, "worded", table_of(columns, dict.fromkeys(columns, "VARCHAR"))):
-            return self.cursor.execute(
-                "SELECT question_id, text_key FROM worded JOIN question_texts USING (text)"
-            ).to_arrow_table()
+    def _meant(self, clean: Sequence[Question]) -> dict[str, int]:
+        """The keys of the texts that grades of questions are about, by id of the question."""
+        # What a direct judge was asked has the id of its query.
+        texts: dict[str, str | None] = dict.fromkeys(query.query_id for query in self.files.queries)
+        texts |= {question.question_id: question.text.strip() if question.text else None for question in clean}
+        columns: dict[str, list[Any]] = {"question_id": list(texts), "text": list(texts.values())}
+        with lent(self.cursor, "read_questions", table_of(columns, dict.fromkeys(columns, "VARCHAR"))):
+            found = self.cursor.execute(
+                "SELECT question_id, min(coalesce(w.text_key, n.text_key, t.text_key)) AS text_key"
+                " FROM read_questions r LEFT JOIN question_texts t ON t.placeholder = r.question_id"
+                # A grade is about the words that its file gives, or, for an id alone, about the first wording.
+                " LEFT JOIN question_texts w ON w.text = r.text"
+                " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
+                "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id)"
+                " GROUP BY question_id"
+            ).fetchall()
+        return {question_id: key for question_id, key in found if key is not None}
+
+    def _list_passages(self) -> None:
+        """Put what the lines list into the pool."""
+        keys = dict(self.cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
+        query_keys = np.array([keys[query.query_id] for query in self.files.queries], np.int32)
+        places, rows = self.files.listed()
+        list_keys(self.cursor, query_keys[places], self.written.keys[rows])
 
     def _write_grades(self, batch: Batch) -> None:
         rows = self._rows_of(batch)
@@ -131,12 +137,7 @@ class GradedImport:
     def _rows_of(self, batch: Batch) -> pa.Table:
         """The grades of a batch with the keys of what they are about, as `write_grades` takes them."""
         asked, grades = self._asked(batch), batch.grades
-        with lent(self.cursor, "read_passages", pa.table({"passage_id": pa.array(batch.graded, pa.string())})):
-            texts = self.cursor.execute(
-                "SELECT passage_id, p.text_key FROM read_passages JOIN passages p USING (passage_id)"
-            ).to_arrow_table()
-        key_of = dict(zip(texts["passage_id"].to_pylist(), texts["text_key"].to_pylist(), strict=True))
-        passages = pa.array(map(key_of.get, batch.graded), pa.int32())
+        passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)
         # Failures are written with what is NULL, too; a million grades of which nothing is known need no room for it.
         needed = DETAILS if grades["rating"].null_count else ("defaulted", *grades.column_names)
@@ -155,7 +156,7 @@ class GradedImport:
                 "row": pa.array(np.arange(size, dtype=np.int32)),
                 "grader_key": asked["grader_key"].take(grades["asked"]),
                 "question_text_key": asked["text_key"].take(grades["asked"]),
-                "passage_text_key": passages.take(grades["passage"]),
+                "passage_text_key": pa.array(passages, mask=passages == 0),
                 "rating": grades["rating"],
                 "job_key": asked["job_key"].take(grades["asked"]),
                 **columns,
@@ -164,29 +165,16 @@ class GradedImport:
 
     def _asked(self, batch: Batch) -> pa.Table:
         """What was asked, in the order of `batch.asked`: grader_key, job_key, text_key."""
-        own = [self._own_key(self.files.graders[number], question_id) for number, question_id in batch.asked]
+        own = (self._own_key(self.files.graders[number], question_id) for number, question_id in batch.asked)
         keys: dict[str, list[Any]] = {
-            "of_grader": [number for number, _ in batch.asked],
-            "question_id": [question_id for _, question_id in batch.asked],
-            "text_key": own,
-            "row": list(range(len(own))),
+            "grader_key": [self.graders[number][0] for number, _ in batch.asked],
+            "job_key": [self.graders[number][1] for number, _ in batch.asked],
+            "text_key": [
+                self.meant.get(question_id) if key is None else key
+                for key, (_, question_id) in zip(own, batch.asked, strict=True)
+            ],
         }
-        with lent(self.cursor, "asked", table_of(keys, _TYPES)), lent(self.cursor, "worded", self.worded):
-            return (
-                self.cursor.execute(
-                    "SELECT any_value(key) AS grader_key, any_value(job) AS job_key,"
-                    " min(coalesce(r.text_key, w.text_key, n.text_key, t.text_key)) AS text_key"
-                    " FROM asked r JOIN read_graders k ON k.grader = of_grader"
-                    " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
-                    # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-                    " LEFT JOIN worded w ON w.question_id = r.question_id"
-                    " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
-                    "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
-                    " GROUP BY row ORDER BY row"
-                )
-                .to_arrow_table()
-                .combine_chunks()
-            )
+        return table_of(keys, dict.fromkeys(keys, "INTEGER"))
 
     def _own_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a grader was asked that reads more than a question, or none; None for any other, and where
@@ -216,7 +204,9 @@ class GradedImport:
             for run in whole:
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
             runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
-            if repeated := write_stated_rankings(self.cursor, self.files.rankings, runs, self.keeper):
+            if repeated := write_stated_rankings(
+                self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
+            ):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
             self.counts["runs"] = len(runs)
         if self.judged:

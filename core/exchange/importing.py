@@ -48,7 +48,7 @@ from core.project import (
     PassageFiles,
     Project,
     Replaced,
-    add_passages,
+    add_kept_passages,
     known_responses,
     log,
     refresh_pool,
@@ -245,7 +245,7 @@ def _passages(sources: Sequence[Source], report: Report, options: Options, folde
     files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        new = add_passages(cursor, files.passages(), keeper)
+        new = add_kept_passages(cursor, files, keeper).new
         refresh_pool(cursor)
         return {"new passages": new}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -16,6 +16,7 @@ from core.errors import Report
 from core.formats import grade_details, graded_form
 from core.formats.file_kind import FileKind
 from core.formats.graded_form import OURS, described
+from core.formats.graded_rankings import Given, ranked_columns
 from core.formats.graded_writing import write_graded as write_graded
 from core.formats.queries import query_of
 from core.formats.question_bank import question_of
@@ -67,6 +68,7 @@ class _Line:
     query: Query | None = None
     passages: dict[str, Passage] = field(default_factory=dict)
     judgments: dict[tuple[str, str], Judgment] = field(default_factory=dict)
+    ranked: Given = field(default_factory=list)
     rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
@@ -157,7 +159,7 @@ def _record(
         state.query or Query(state.query_id, state.title),
         list(state.passages.values()),
         list(state.judgments.values()),
-        {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()},
+        _rankings(state),
         list(banked.values()),
         [*state.exam.values(), *state.direct.values()],
     )
@@ -183,13 +185,21 @@ def _passage(passage: dict[str, Any], state: _Line) -> None:
             _exam_grades(entry, passage_id, state)
         for entry in passage.get("grades") or ():
             _direct_grade(entry, passage_id, state)
-    except Refused as refused:
-        raise Refused(f"passage {passage_id}: {refused}") from refused
-    except KeyError as missing:
-        raise Refused(f"passage {passage_id}: {missing.args[0]} is missing") from missing
-    except (TypeError, AttributeError, ValueError) as error:
-        reason = f"passage {passage_id}: its content does not follow the interchange form ({error})"
-        raise Refused(reason) from error
+    except _FAULTS as fault:
+        raise _refused(passage_id, fault) from fault
+
+
+_FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
+
+
+def _refused(passage_id: str, fault: Exception) -> Refused:
+    """Why a line is refused, given what was found wrong in one of its passages."""
+    reason = f"its content does not follow the interchange form ({fault})"
+    if isinstance(fault, Refused):
+        reason = str(fault)
+    elif isinstance(fault, KeyError):
+        reason = f"{fault.args[0]} is missing"
+    return Refused(f"passage {passage_id}: {reason}")
 
 
 def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None:
@@ -203,14 +213,29 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         before = state.judgments.get(place)
         if before is None or value > before.value:
             state.judgments[place] = Judgment(*place, value)
-    own = (state.query_id, passage_id)
-    for entry in data.get("rankings") or ():
-        _ranking(entry, own, state)
+    if given := data.get("rankings"):
+        state.ranked.append((passage_id, given))
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:
             state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
+
+
+def _rankings(state: _Line) -> Mapping[str, Sequence[Ranked]]:
+    """What runs rank, once all passages of the line are known."""
+    if not state.ranked:
+        return {}
+    columns = ranked_columns(state.query_id, state.ranked)
+    if columns is not None:
+        return columns
+    for passage_id, entries in state.ranked:
+        try:
+            for entry in entries:
+                _ranking(entry, (state.query_id, passage_id), state)
+        except _FAULTS as fault:
+            raise _refused(passage_id, fault) from fault
+    return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
 
 
 def _ranking(entry: dict[str, Any], own: tuple[str, str], state: _Line) -> None:

@@ -114,10 +114,18 @@ from core.project.members import (
     undo_member,
 )
 from core.project.opening import create, open_project, projects_folder
-from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
+from core.project.passages import (
+    add_kept_passages,
+    add_passages,
+    kept_as_they_are,
+    name_passages,
+    name_passages_of,
+    passage_texts,
+)
 from core.project.peeking import peek_members
 from core.project.pool import (
     DEFAULT_POOL_DEPTH,
+    list_keys,
     list_passages,
     pool_depth,
     pool_mark,
@@ -269,6 +277,7 @@ __all__ = [
     "add_frozen",
     "add_generated",
     "add_gold_answer",
+    "add_kept_passages",
     "add_passages",
     "add_queries",
     "answer_models",
@@ -340,6 +349,7 @@ __all__ = [
     "lengths",
     "lent",
     "let_go",
+    "list_keys",
     "list_passages",
     "log",
     "make_door",

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from core.project.staging import table_of
+from core.text import all_clean, all_plain, clean_text, fault_of_id
 from core.types import Passage
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 PASSAGES_A_BATCH = 20_000
-CHARACTERS_A_BATCH = 1 << 25
+CHARACTERS_A_BATCH = 1 << 24
 
-_COLUMNS = {"passage_id": "VARCHAR", "text": "VARCHAR"}
-
-
-def in_batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    """Passages in lists that are bounded by their number and by the length of their texts."""
-    batch: list[Passage] = []
-    held = 0
-    for passage in passages:
-        batch.append(passage)
-        held += len(passage.text)
-        if len(batch) >= PASSAGES_A_BATCH or held >= CHARACTERS_A_BATCH:
-            yield batch
-            batch, held = [], 0
-    if batch:
-        yield batch
+_COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given": "VARCHAR"}
 
 
 class PassageFiles:
-    """Passages of files, kept as they are read.
+    """Passages of files, kept as they are read. Each has a number: how many came before it.
 
     Args:
         folder: for the file that keeps them.
@@ -38,24 +29,76 @@ class PassageFiles:
     def __init__(self, folder: Path) -> None:
         import pyarrow.parquet as pq
 
+        self.rows = 0
+        """How many were taken."""
+        self.faulty: set[str] = set()
+        """Ids among them that could not stand in qrels."""
+        self.unclean = False
+        """Whether a text was not as `clean_text` has it."""
         self._file = folder / "passages.parquet"
-        self._writer = pq.ParquetWriter(self._file, table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema)
+        # Texts hardly ever come again next to each other: a dictionary of them would be made in vain.
+        schema = passage_table([], 0).schema
+        self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
+        self._waiting: list[Passage] = []
+        self._held = 0
 
     def take(self, passages: Iterable[Passage]) -> None:
-        """Keep passages."""
-        for batch in in_batches(passages):
-            columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
-            self._writer.write_table(table_of(columns, _COLUMNS))
+        """Keep passages; of one whose text is empty the id alone."""
+        for passage in passages:
+            self._waiting.append(passage)
+            self.rows += 1
+            self._held += len(passage.text)
+            if len(self._waiting) >= PASSAGES_A_BATCH or self._held >= CHARACTERS_A_BATCH:
+                self._write()
 
     def close(self) -> None:
         """Write them out; no more are taken."""
+        self._write()
         self._writer.close()
 
-    def passages(self) -> Iterator[Passage]:
-        """All that were kept, in their order."""
-        import pyarrow.parquet as pq
+    @property
+    def relation(self) -> str:
+        """What SQL reads as a table of them, as `passage_table` has it; once they are written out."""
+        # A file's name may have signs that mean something in SQL; that of the folder is not ours.
+        return "read_parquet('" + str(self._file).replace("'", "''") + "')"
 
-        with pq.ParquetFile(self._file) as kept:
-            for at in range(kept.num_row_groups):
-                columns = kept.read_row_group(at).to_pydict()
-                yield from map(Passage, columns["passage_id"], columns["text"])
+    def _write(self) -> None:
+        if self._waiting:
+            table = passage_table(self._waiting, self.rows - len(self._waiting))
+            self.unclean |= table["given"].null_count < len(table)
+            self.faulty.update(faulty_ids([passage.passage_id for passage in self._waiting]))
+            self._writer.write_table(table)
+        self._waiting, self._held = [], 0
+
+
+def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
+    """Passages as a table: `row`, `passage_id`, `text` (NULL where it is empty), and `given`, the text as it came where
+    it is not as `clean_text` has it.
+
+    Args:
+        start: the first one's row.
+    """
+    texts = [passage.text for passage in passages]
+    columns: dict[str, Sequence[Any]] = {
+        "row": range(start, start + len(passages)),
+        "passage_id": [passage.passage_id for passage in passages],
+        "text": texts,
+        "given": [None] * len(texts),
+    }
+    if not all_clean(texts):
+        clean = list(map(clean_text, texts))
+        columns |= {"text": clean, "given": list(map(_given, texts, clean))}
+    columns["text"] = [text or None for text in columns["text"]]
+    return table_of(columns, _COLUMNS)
+
+
+def _given(text: str, clean: str) -> str | None:
+    if text == clean:
+        return None
+    # Halves of surrogate pairs cannot stand in a table; no project has them.
+    return text if text.encode(errors="ignore").decode() == text else None
+
+
+def faulty_ids(ids: Sequence[str]) -> Iterator[str]:
+    """Ids of passages that could not stand in qrels."""
+    return iter(()) if not ids or all_plain(ids) else (one for one in ids if fault_of_id(one, one_column=True))

@@ -10,6 +10,7 @@ from core.project.database import Connection
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
@@ -35,6 +36,13 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     import pyarrow as pa
 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
+
+
+def numbered(**columns: NDArray[Any]) -> pa.Table:
+    """Columns of numbers as an Arrow table of their own types."""
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
 @contextmanager

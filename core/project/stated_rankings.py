@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from core.project.passages import name_passages
 from core.project.project import Cursor
 from core.project.replacing import Keeper
-from core.project.runs import clear_runs, ranked_table
-from core.project.staging import lent, table_of
-from core.types import Ranked
+from core.project.runs import clear_runs
+from core.project.staging import lent, numbered, table_of
+from core.types import Ranked, RankedColumns
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 LINES_A_PART = 50_000
 """Lines that are ranked together, or as many as the longest query has: they are what memory is needed for."""
 
+_COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}
+
 
 class RankingFile:
-    """Lines of rankings, kept as they are read.
+    """Lines of rankings, kept as they are read: with numbers in place of the names of runs, queries and passages.
 
     Args:
         folder: for the file that keeps them.
@@ -30,48 +33,89 @@ class RankingFile:
     def __init__(self, folder: Path) -> None:
         import pyarrow.parquet as pq
 
-        self.runs: dict[str, None] = {}
+        self.runs: dict[str, int] = {}
+        """The runs, and the numbers that stand for them in the file."""
         self.queries: dict[str, int] = {}
-        """The queries that are ranked for, and the numbers that stand for them in the file."""
-        self.path = folder / "rankings.parquet"
+        """The queries that are ranked for, likewise."""
+        self._file = folder / "rankings.parquet"
         self._waiting: list[pa.Table] = []
         self._lines = 0
-        self._writer = pq.ParquetWriter(self.path, self._numbered(ranked_table({})).schema)
+        schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
+        self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
 
-    def take(self, rankings: Mapping[str, Sequence[Ranked]]) -> int:
-        """Keep what runs rank, by run; how many lines that are."""
-        self.runs |= dict.fromkeys(rankings)
-        lines = ranked_table(rankings)
-        self._waiting.append(lines)
-        self._lines += len(lines)
+    def take(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
+        """Keep what runs rank; how many lines that are.
+
+        Args:
+            rankings: by run.
+            rows: the numbers that stand for passages, by id.
+        """
+        import numpy as np
+
+        if isinstance(rankings, RankedColumns):
+            return self._take_columns(rankings, rows)
+        lines = [ranked for ranking in rankings.values() for ranked in ranking]
+        if not lines:
+            self.runs |= {run: self.runs.get(run, len(self.runs)) for run in rankings}
+            return 0
+        queries, passages, ranks, scores = zip(*lines, strict=True)
+        runs = [self.runs.setdefault(run, len(self.runs)) for run in rankings]
+        of = {query: self.queries.setdefault(query, len(self.queries)) for query in dict.fromkeys(queries)}
+        size = len(lines)
+        return self._keep(
+            run=np.repeat(np.array(runs, np.int32), [len(ranking) for ranking in rankings.values()]),
+            query=np.fromiter(map(of.__getitem__, queries), np.int32, size),
+            passage=np.fromiter(map(rows.__getitem__, passages), np.int32, size),
+            rank=np.array(ranks, np.int32),
+            score=np.array(scores, np.float64),
+        )
+
+    def _take_columns(self, given: RankedColumns, rows: Mapping[str, int]) -> int:
+        import numpy as np
+
+        runs = np.array([self.runs.setdefault(run, len(self.runs)) for run in given.runs], np.int32)
+        passages = np.array([rows[passage] for passage in given.passages], np.int32)
+        query = self.queries.setdefault(given.query_id, len(self.queries)) if len(given.run) else 0
+        return self._keep(
+            run=runs[given.run],
+            query=np.full(len(given.run), query, np.int32),
+            passage=passages[given.passage],
+            rank=given.rank,
+            score=given.score,
+        )
+
+    def _keep(self, **columns: NDArray[Any]) -> int:
+        self._waiting.append(table := numbered(**columns))
+        self._lines += len(table)
         if self._lines >= LINES_A_PART:
             self._write()
-        return len(lines)
+        return len(table)
 
     def close(self) -> None:
         """Write them out; no more are taken."""
         self._write()
         self._writer.close()
 
+    @property
+    def relation(self) -> str:
+        """What SQL reads as a table of them; once they are written out."""
+        # A file's name may have signs that mean something in SQL; that of the folder is not ours.
+        return "read_parquet('" + str(self._file).replace("'", "''") + "')"
+
     def _write(self) -> None:
         import pyarrow as pa
 
         if self._lines:
-            self._writer.write_table(self._numbered(pa.concat_tables(self._waiting)))
+            self._writer.write_table(pa.concat_tables(self._waiting))
         self._waiting, self._lines = [], 0
-
-    def _numbered(self, lines: pa.Table) -> pa.Table:
-        """Lines with numbers in place of the ids of queries, so that a part of these is found without reading all."""
-        import pyarrow as pa
-
-        ids = lines["query_id"].combine_chunks().dictionary_encode()
-        numbers = [self.queries.setdefault(one, len(self.queries)) for one in ids.dictionary.to_pylist()]
-        column = pa.array(numbers, pa.int32()).take(ids.indices)
-        return lines.set_column(lines.column_names.index("query_id"), "query", column)
 
 
 def write_stated_rankings(
-    cursor: Cursor, kept: RankingFile, runs: Sequence[tuple[str, str, str]], keeper: Keeper
+    cursor: Cursor,
+    kept: RankingFile,
+    runs: Sequence[tuple[str, str, str]],
+    passages: NDArray[np.int32],
+    keeper: Keeper,
 ) -> int:
     """Write runs with the ranks that their file states, gaps and all, whatever their scores say.
 
@@ -82,35 +126,58 @@ def write_stated_rankings(
     Args:
         kept: what was read; closed.
         runs: name, tag and file of those runs in it that are written.
+        passages: the keys of passages, by the numbers that stand for them.
         keeper: keeps what is replaced.
 
     Returns:
         The number of rankings (run and query) that state a rank twice.
 
     Raises:
-        InputError: the id of a new passage could not stand in qrels, or the name of a new run has control characters.
+        InputError: the name of a new run has control characters.
     """
-    names = [name for name, _, _ in runs]
-    _name_passages(cursor, kept.path, names)
-    keys = clear_runs(cursor, runs, keeper)
+    import numpy as np
+
+    run_keys = np.zeros(len(kept.runs), np.int32)
+    run_keys[[kept.runs[name] for name, _, _ in runs]] = keys = clear_runs(cursor, runs, keeper)
     cursor.execute("INSERT INTO ranked_runs SELECT unnest(?::INTEGER[])", [keys])
-    types = {"run": "VARCHAR", "run_key": "INTEGER"}
-    # A file's name may have signs that mean something in SQL; that of the folder is not ours.
-    lines = "read_parquet('" + str(kept.path).replace("'", "''") + "')"
+    query_keys, parts = _parts(cursor, kept)
     repeated = 0
-    with lent(cursor, "ranked_by", table_of({"run": names, "run_key": keys}, types)):
-        for part in _parts(cursor, lines, kept.queries):
-            with lent(cursor, "ranked_for", part):
-                ranked = cursor.execute(_RANK.format(lines=lines)).to_arrow_table()
+    for part in parts:
+        with lent(cursor, "ranked_for", numbered(query=part)):
+            lines = cursor.execute(f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)").fetchnumpy()
+        run, query, passage = run_keys[lines["run"]], query_keys[lines["query"]], passages[lines["passage"]]
+        rank, score = np.asarray(lines["rank"]), np.asarray(lines["score"])
+        order = np.lexsort((rank, run, query))
+        order = order[run[order] > 0]
+        ranked = numbered(
+            run_key=run[order], query_key=query[order], passage_key=passage[order], rank=rank[order], score=score[order]
+        )
+        if not _as_they_should(run[order], query[order], passage[order], rank[order]):
+            with lent(cursor, "stated", ranked):
+                ranked = cursor.execute(_RANK).to_arrow_table()
             with lent(cursor, "new_ranks", ranked):
-                cursor.execute(
-                    "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks"
-                )
-                twice = cursor.execute(
-                    "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
-                ).fetchall()
-            repeated += int(twice[0][0])
+                twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
+                repeated += int(cursor.execute(twice).fetchall()[0][0])
+        with lent(cursor, "new_ranks", ranked):
+            cursor.execute("INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks")
     return repeated
+
+
+def _as_they_should(
+    run: NDArray[np.int32], query: NDArray[np.int32], passage: NDArray[np.int32], rank: NDArray[np.int32]
+) -> bool:
+    """Whether ranks are as nearly every file has them: from 1, each once in a ranking, as each passage.
+
+    Args: columns of one length, in the order of query, run and rank.
+    """
+    import numpy as np
+
+    same = (run[1:] == run[:-1]) & (query[1:] == query[:-1])
+    if (rank < 1).any() or (same & (rank[1:] == rank[:-1])).any():
+        return False
+    ranking = np.concatenate(([0], np.cumsum(~same))) if len(run) else run
+    placed = np.sort((ranking.astype(np.int64) << 32) | passage)
+    return not (placed[1:] == placed[:-1]).any()
 
 
 _RANK = (
@@ -119,46 +186,27 @@ _RANK = (
     " END::INTEGER AS rank, score, repeated FROM ("
     " SELECT *, count(DISTINCT rank) OVER ranking < count(*) OVER ranking AS repeated FROM ("
     "  SELECT run_key, query_key, passage_key, any_value(passage_id) AS passage_id, min(rank) AS rank,"
-    "  arg_min(score, rank) AS score FROM {lines} JOIN ranked_for USING (query) JOIN ranked_by USING (run)"
-    "  JOIN passages USING (passage_id) GROUP BY run_key, query_key, passage_key)"
+    "  arg_min(score, rank) AS score FROM stated JOIN passages USING (passage_key)"
+    "  GROUP BY run_key, query_key, passage_key)"
     " WINDOW ranking AS (PARTITION BY run_key, query_key))"
     " WINDOW ranking AS (PARTITION BY run_key, query_key) ORDER BY query_key, run_key, rank"
 )
 
 
-def _name_passages(cursor: Cursor, file: Path, runs: Sequence[str]) -> None:
-    """Give keys to passages that runs rank and nothing else has named, in the order of the lines."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+def _parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
+    """The keys of queries by their numbers; and these numbers, in the order of the keys, in parts that together have
+    about `LINES_A_PART` lines."""
+    import numpy as np
 
-    with pq.ParquetFile(file) as kept:
-        for at in range(kept.num_row_groups):
-            lines = kept.read_row_group(at, ["run", "passage_id"])
-            own = lines.filter(pc.is_in(lines["run"], pa.array(runs, pa.string())))
-            name_passages(cursor, own["passage_id"].unique().to_pylist())
-
-
-def _parts(cursor: Cursor, lines: str, queries: Mapping[str, int]) -> Iterator[pa.Table]:
-    """Queries in the order of their keys, in parts that together have about `LINES_A_PART` lines: query, query_key."""
-    types = {"query": "INTEGER", "query_id": "VARCHAR"}
-    with lent(cursor, "ranked_for", table_of({"query": list(queries.values()), "query_id": list(queries)}, types)):
+    columns: dict[str, list[Any]] = {"query": list(kept.queries.values()), "query_id": list(kept.queries)}
+    with lent(cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})):
         rows = cursor.execute(
             "SELECT query, query_key, lines FROM ranked_for JOIN queries USING (query_id)"
-            f" JOIN (SELECT query, count(*) AS lines FROM {lines} GROUP BY query) USING (query) ORDER BY query_key"
-        ).fetchall()
-    part: list[tuple[int, int]] = []
-    held = 0
-    for query, key, count in rows:
-        if part and held + count > LINES_A_PART:
-            yield _part(part)
-            part, held = [], 0
-        part.append((query, key))
-        held += count
-    if part:
-        yield _part(part)
-
-
-def _part(queries: Sequence[tuple[int, int]]) -> pa.Table:
-    columns = {"query": [query for query, _ in queries], "query_key": [key for _, key in queries]}
-    return table_of(columns, dict.fromkeys(columns, "INTEGER"))
+            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation} GROUP BY query) USING (query)"
+            " ORDER BY query_key"
+        ).fetchnumpy()
+    keys = np.zeros(len(kept.queries), np.int32)
+    keys[rows["query"]] = rows["query_key"]
+    before = np.cumsum(rows["lines"]) - rows["lines"]
+    borders = np.flatnonzero(np.diff(before // LINES_A_PART)) + 1
+    return keys, iter(np.split(np.asarray(rows["query"], np.int32), borders))

@@ -18,7 +18,7 @@ from core.exchange.parquet.checks import with_rows
 from core.formats import KINDS_OF_FILE, Source
 from core.grading import grades
 from core.leaderboard import leaderboard
-from core.project import Project, boards, pool, stated_rankings
+from core.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
 from core.types import Question
 from tests.made.projects import fill, made_project, new_project
 
@@ -367,7 +367,9 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     take(at_once, "graded", GRADED + lines, "g.jsonl")
     for module, size in (
         (graded_batches, "ROWS_A_BATCH"),
-        (graded_batches, "PASSAGES_A_PART"),
+        (kept_passages, "PASSAGES_A_BATCH"),
+        (same_texts, "COMPARED"),
+        (writing_passages, "ROWS_A_STATEMENT"),
         (stated_rankings, "LINES_A_PART"),
         (pool, "ROWS_A_PART"),
         (grades, "ROWS_A_STATEMENT"),

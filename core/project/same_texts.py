@@ -1,0 +1,87 @@
+"""Which of many passages have the same text, and which of their texts a project has: told by numbers, so that no texts
+have to be in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.project.project import Cursor
+from core.project.staging import lent, numbered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HASH = "(hash({}.text) >> 1)::BIGINT"
+"""SQL for a number of 63 bits. Texts whose numbers differ differ; where numbers meet, the texts are compared."""
+COMPARED = 50_000
+"""Pairs of texts that are compared at a time."""
+
+
+def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Tell which passages have the same text.
+
+    Args:
+        kept: SQL for a table with the columns `row`, from 0 to `rows` - 1, and `text`.
+        rows: how many it has.
+
+    Returns:
+        By row the first row with the same text, -1 for one without text; and by row the text's key in the project, 0
+        for a text that it does not have and for any row but the first with a text.
+    """
+    found = cursor.execute(f"SELECT row, {HASH.format('k')} AS hash FROM {kept} k WHERE text IS NOT NULL").fetchnumpy()
+    order = found["row"].argsort(kind="stable")
+    texted, hashes = found["row"][order], found["hash"][order]
+    same = np.full(rows, -1, np.int32)
+    _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    same[texted] = texted[first][place]
+    _part_different(cursor, kept, same)
+    own = same[texted] == texted
+    return same, _known(cursor, kept, rows, texted[own], hashes[own])
+
+
+def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
+    """Set rows apart whose texts differ, though their numbers are the same."""
+    met = np.flatnonzero((same >= 0) & (same != np.arange(len(same)))).astype(np.int32)
+    apart: dict[str, int] = {}
+    for part in _parts(met):
+        with lent(cursor, "met", numbered(row=part, first=same[part])):
+            differing = cursor.execute(
+                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row) JOIN {kept} b ON b.row = m.first"
+                " WHERE a.text <> b.text ORDER BY m.row"
+            ).fetchall()
+        for row, text in differing:
+            same[row] = apart.setdefault(text, row)
+
+
+def _known(
+    cursor: Cursor, kept: str, rows: int, first: NDArray[np.int32], hashes: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """The keys of texts that the project has, by row.
+
+    Args:
+        first: the first row with each text.
+        hashes: of these.
+    """
+    keys = np.zeros(rows, np.int32)
+    if not cursor.execute("SELECT EXISTS (FROM passage_texts)").fetchall()[0][0]:
+        return keys
+    with lent(cursor, "hashed", numbered(row=first, hash=hashes)):
+        met = cursor.execute(
+            f"SELECT h.row, t.text_key FROM passage_texts t JOIN hashed h ON h.hash = {HASH.format('t')}"
+        ).fetchnumpy()
+    rows_met, keys_met = np.asarray(met["row"]), np.asarray(met["text_key"])
+    for part in _parts(np.arange(len(rows_met))):
+        with lent(cursor, "met", numbered(row=rows_met[part], text_key=keys_met[part])):
+            equal = cursor.execute(
+                f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row) JOIN passage_texts t USING (text_key)"
+                " WHERE k.text = t.text"
+            ).fetchnumpy()
+        keys[equal["row"]] = equal["text_key"]
+    return keys
+
+
+def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (values[start : start + COMPARED] for start in range(0, len(values), COMPARED))

@@ -1,0 +1,160 @@
+"""Writing passages with their texts, whatever their number: by few statements, decided by numbers of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from core.errors import InputError
+from core.project.engine_memory import let_go
+from core.project.project import Cursor
+from core.project.replacing import Keeper
+from core.project.same_texts import same_texts
+from core.project.staging import lent, numbered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS_A_STATEMENT = 20_000
+"""Passages that are inserted by one statement; before the next one the engine gives up their texts, which it would hold
+until the transaction ends."""
+
+
+@dataclass(frozen=True)
+class WrittenPassages:
+    """What became of passages.
+
+    Args:
+        new: how many had no text before.
+        keys: of the passages, by row.
+        text_keys: of their texts, by row; 0 for a passage that comes without text.
+    """
+
+    new: int
+    keys: NDArray[np.int32]
+    text_keys: NDArray[np.int32]
+
+
+def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None) -> WrittenPassages:
+    """Write passages; see `core.project.passages.add_passages`.
+
+    Args:
+        kept: SQL for a table of them, as `core.project.kept_passages.passage_table` has it.
+        rows: how many there are.
+        unclean: whether some have a text in `given`.
+    """
+    # What is decided is decided by numbers of rows. Texts go from table to table, and nothing of them is put into
+    # temporary ones: what these ever held stays in memory until the transaction ends.
+    kept = _with_clean_texts(cursor, kept) if unclean else kept
+    same, text_keys = same_texts(cursor, kept, rows)
+    texted, numbers = same >= 0, np.arange(rows, dtype=np.int32)
+    first = _first_rows(cursor, kept, texted)
+    differing = np.flatnonzero(texted & (same != same[first]))
+    if len(differing):
+        found = cursor.execute(f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]).fetchall()
+        _refuse_two_texts(found[0][0])
+    own = texted & (first == numbers)
+    known = cursor.execute(
+        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p USING (passage_id)"
+    ).fetchnumpy()
+    keys, before = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+    keys[known["row"]], before[known["row"]] = known["passage_key"], known["text_key"]
+    others = own & (before > 0) & (before != text_keys[same])
+    if others.any():
+        _replace_texts(cursor, keys[others], keeper)
+    created_texts = np.flatnonzero((same == numbers) & (text_keys == 0))
+    text_keys[created_texts] = _keys(cursor, len(created_texts))
+    _insert(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
+    text_keys = np.where(texted, text_keys[same], np.int32(0))
+    filled = own & (keys > 0) & (before == 0)
+    given = filled | others
+    if given.any():
+        with lent(cursor, "given", numbered(passage_key=keys[given], text_key=text_keys[given])):
+            cursor.execute(
+                "UPDATE passages SET text_key = g.text_key FROM given g WHERE g.passage_key = passages.passage_key"
+            )
+    if filled.any() and keeper is not None:
+        with lent(cursor, "filled", numbered(passage_key=keys[filled])):
+            cursor.execute("INSERT INTO given_texts FROM filled")
+    created = np.flatnonzero(own & (keys == 0))
+    keys[created] = _keys(cursor, len(created))
+    into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
+    _insert(cursor, into, created, passage_key=keys, text_key=text_keys)
+    return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
+
+
+def _insert(cursor: Cursor, into: str, rows: NDArray[np.int64], **columns: NDArray[np.int32]) -> None:
+    """Insert some of the passages, in order.
+
+    Args:
+        into: SQL for the table and what of them is put into it, with `c` for the columns.
+        rows: of the passages, ascending.
+        columns: of all passages.
+    """
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        if start:
+            let_go(cursor)
+        part = rows[start : start + ROWS_A_STATEMENT]
+        with lent(cursor, "created", numbered(row=part, **{name: column[part] for name, column in columns.items()})):
+            cursor.execute(
+                f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d} AND {part[-1]:d}"
+            )
+
+
+def _with_clean_texts(cursor: Cursor, kept: str) -> str:
+    """The passages with clean texts; one that earlier versions took in as it was stays that text, with its grades."""
+    old = r"(SELECT DISTINCT text FROM passage_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
+    if not cursor.execute(f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)").fetchall()[0][0]:
+        return kept
+    return (
+        "(SELECT row, passage_id, coalesce(o.text, k.text) AS text"
+        f" FROM {kept} k LEFT JOIN {old} o ON o.text = k.given)"
+    )
+
+
+def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """By row the first row that has a text for the same passage; a row without text is its own."""
+    first = np.arange(len(texted), dtype=np.int32)
+    found = cursor.execute(
+        f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
+        " GROUP BY passage_id HAVING count(*) > 1) USING (passage_id) ORDER BY row"
+    ).fetchnumpy()
+    has = texted[found["row"]]
+    rows = found["row"][has]
+    _, place, of = np.unique(found["least"][has], return_index=True, return_inverse=True)
+    first[rows] = rows[place][of]
+    return first
+
+
+def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | None) -> None:
+    """Keep the texts of passages that get others.
+
+    Raises:
+        InputError: this import itself gave one of them its text, nobody keeps it, or something rests on it.
+    """
+    with lent(cursor, "replaced", numbered(passage_key=keys)):
+        others = cursor.execute("SELECT p.* FROM replaced JOIN passages p USING (passage_key)").to_arrow_table()
+    named = zip(others["passage_key"].to_pylist(), others["passage_id"].to_pylist(), strict=True)
+    # What this import itself gave the passage for its text is no text that could be replaced.
+    own = set() if keeper is None else {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
+    for key, passage_id in named:
+        if keeper is None or key > keeper.first_key or key in own:
+            _refuse_two_texts(passage_id)
+    if keeper is not None:
+        with lent(cursor, "other_texts", others):
+            keeper.keep_passages("other_texts")
+
+
+def _refuse_two_texts(passage_id: str) -> NoReturn:
+    raise InputError(
+        f"Passage {passage_id} has two different texts.",
+        "Grades are about texts, so a text cannot change: give the new text a new passage id.",
+    )
+
+
+def _keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
+    """New keys, in order."""
+    found = cursor.execute("SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]).fetchnumpy()
+    return np.sort(np.asarray(found["key"], np.int32))
