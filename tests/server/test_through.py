@@ -82,6 +82,15 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
     assert missing[0] == 2 and b"exam: missing.run" in missing[2] and b"/tmp" not in missing[2]
 
 
+def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_instead(
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("outcomes").mkdir()
+    code, _, told = said(changed, ["ingest", "outcomes"], capsysbinary)
+    assert code == 2 and b"outcomes" in told and b"FOLDER/*.parquet" in told and b"/tmp" not in told
+
+
 def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_nowhere(
     apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
