@@ -87,6 +87,7 @@ def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_in
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("outcomes").mkdir()
+    Path("outcomes/0.parquet").write_bytes(b"PAR1")
     code, _, told = said(changed, ["ingest", "outcomes"], capsysbinary)
     assert code == 2 and b"outcomes" in told and b"FOLDER/*.parquet" in told and b"/tmp" not in told
 
