@@ -54,12 +54,11 @@ class RankingFile:
 
         if isinstance(rankings, RankedColumns):
             return self._take_columns(rankings, rows)
+        runs = [self.runs.setdefault(run, len(self.runs)) for run in rankings]
         lines = [ranked for ranking in rankings.values() for ranked in ranking]
         if not lines:
-            self.runs |= {run: self.runs.get(run, len(self.runs)) for run in rankings}
             return 0
         queries, passages, ranks, scores = zip(*lines, strict=True)
-        runs = [self.runs.setdefault(run, len(self.runs)) for run in rankings]
         of = {query: self.queries.setdefault(query, len(self.queries)) for query in dict.fromkeys(queries)}
         size = len(lines)
         return self._keep(
