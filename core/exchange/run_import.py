@@ -15,7 +15,7 @@ from core.bank import add_topics
 from core.errors import Report
 from core.formats import RunLine, Source, name_runs, read_run_lines
 from core.limits import exceeded, limit
-from core.project import Cursor, Keeper, clear_runs, name_passages_of, stage, unknown_queries
+from core.project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
 from core.text import first_few, quoted
 
 LINES_A_BATCH = 50_000
@@ -118,7 +118,7 @@ class RunImport:
         self.found = files.found
         self.files = files
         # A file, too: what a transaction had in temporary tables stays in memory to its end.
-        self._part = _sql_text(files.folder / "part.parquet")
+        self._part = quoted_path(files.folder / "part.parquet")
         self._look_up()
 
     def _look_up(self) -> None:
@@ -227,7 +227,7 @@ class RunImport:
     def _lines(self) -> str:
         return (
             "(SELECT l.* EXCLUDE (query), query_key"
-            f" FROM read_parquet({_sql_text(self.files.file)}) l JOIN run_query_keys USING (query))"
+            f" FROM read_parquet({quoted_path(self.files.file)}) l JOIN run_query_keys USING (query))"
         )
 
     def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
@@ -300,10 +300,6 @@ def _numbered(name: str) -> Iterator[str]:
     yield name
     for number in count(2):
         yield f"{name}-{number}"
-
-
-def _sql_text(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 NOTHING_LEFT = "none of its queries is in the project, so nothing of it would be left"

@@ -118,7 +118,6 @@ from core.project.passages import (
     add_kept_passages,
     add_passages,
     kept_as_they_are,
-    name_passages,
     name_passages_of,
     passage_texts,
 )
@@ -126,7 +125,6 @@ from core.project.peeking import peek_members
 from core.project.pool import (
     DEFAULT_POOL_DEPTH,
     list_keys,
-    list_passages,
     pool_depth,
     pool_mark,
     pool_rows,
@@ -164,7 +162,7 @@ from core.project.runs import (
     stage_rankings,
     write_runs,
 )
-from core.project.staging import lent, stage, table_of
+from core.project.staging import lent, quoted_path, stage, table_of
 from core.project.stated_rankings import RankingFile, write_stated_rankings
 from core.project.students import (
     CLOSED_BOOK,
@@ -350,14 +348,12 @@ __all__ = [
     "lent",
     "let_go",
     "list_keys",
-    "list_passages",
     "log",
     "make_door",
     "make_token",
     "mark_done",
     "mark_gold",
     "migrations",
-    "name_passages",
     "name_passages_of",
     "no_room",
     "official_sources",
@@ -378,6 +374,7 @@ __all__ = [
     "put_retrieval",
     "put_student",
     "queries_of",
+    "quoted_path",
     "ranked_keys",
     "rankings",
     "read_schedule",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.project.staging import table_of
+from core.project.staging import quoted_path, table_of
 from core.text import all_clean, all_plain, clean_text, fault_of_id
 from core.types import Passage
 
@@ -59,14 +59,13 @@ class PassageFiles:
     @property
     def relation(self) -> str:
         """What SQL reads as a table of them, as `passage_table` has it; once they are written out."""
-        # A file's name may have signs that mean something in SQL; that of the folder is not ours.
-        return "read_parquet('" + str(self._file).replace("'", "''") + "')"
+        return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
         if self._waiting:
             table = passage_table(self._waiting, self.rows - len(self._waiting))
             self.unclean |= table["given"].null_count < len(table)
-            self.faulty.update(faulty_ids([passage.passage_id for passage in self._waiting]))
+            self.faulty.update(_faulty_ids([passage.passage_id for passage in self._waiting]))
             self._writer.write_table(table)
         self._waiting, self._held = [], 0
 
@@ -99,6 +98,6 @@ def _given(text: str, clean: str) -> str | None:
     return text if text.encode(errors="ignore").decode() == text else None
 
 
-def faulty_ids(ids: Sequence[str]) -> Iterator[str]:
+def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
     """Ids of passages that could not stand in qrels."""
     return iter(()) if not ids or all_plain(ids) else (one for one in ids if fault_of_id(one, one_column=True))

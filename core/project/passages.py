@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.project.kept_passages import PassageFiles, passage_table
 from core.project.project import Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
-from core.project.staging import lent, numbered, table_of
+from core.project.staging import lent, numbered
 from core.types import Passage
 
 if TYPE_CHECKING:
@@ -81,18 +81,6 @@ def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
             "SELECT text FROM question_texts WHERE list_contains(?, text)", [asked]
         ).fetchall()
     }
-
-
-def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
-    """Make passages known by id only, until their texts come.
-
-    Raises:
-        InputError: the id of a new one could not stand in qrels.
-    """
-    check_new(cursor, "passage", passage_ids)
-    columns: dict[str, Sequence[Any]] = {"row": range(len(passage_ids)), "passage_id": passage_ids}
-    with lent(cursor, "new_names", table_of(columns, {"row": "INTEGER", "passage_id": "VARCHAR"})):
-        name_passages_of(cursor, "new_names", "row")
 
 
 def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:

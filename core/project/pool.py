@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.project import Cursor, Project, log
-from core.project.staging import lent, numbered, table_of
+from core.project.staging import lent, numbered
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 DEFAULT_POOL_DEPTH = 20
@@ -24,31 +22,11 @@ ROWS_A_PART = 50_000
 memory."""
 
 
-def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
-    """Put (query id, passage id) pairs into the pool by themselves, in the order given."""
-    columns: dict[str, Sequence[Any]] = {
-        "row": range(len(pairs)),
-        "query_id": [q for q, _ in pairs],
-        "passage_id": [p for _, p in pairs],
-    }
-    types = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
-    with lent(cursor, "named", table_of(columns, types)):
-        found = cursor.execute(
-            "SELECT row, query_key, passage_key"
-            " FROM named JOIN queries USING (query_id) JOIN passages USING (passage_id)"
-        ).to_arrow_table()
-    _list(cursor, found)
-
-
 def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.int32]) -> None:
-    """The same for pairs of keys, in columns of one length."""
+    """Put pairs of keys, in columns of one length, into the pool by themselves, in the order given."""
     import numpy as np
 
-    _list(cursor, numbered(row=np.arange(len(queries)), query_key=queries, passage_key=passages))
-
-
-def _list(cursor: Cursor, pairs: pa.Table) -> None:
-    with lent(cursor, "new_listed", pairs):
+    with lent(cursor, "new_listed", numbered(row=np.arange(len(queries)), query_key=queries, passage_key=passages)):
         cursor.execute(
             "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
             " SELECT query_key, passage_key, min(n.row) AS first"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.project.database import Connection
@@ -36,6 +37,11 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     import pyarrow as pa
 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
+
+
+def quoted_path(path: Path | str) -> str:
+    """A path as SQL has it: a file's name may have signs that mean something there."""
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def numbered(**columns: NDArray[Any]) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core.project.project import Cursor
 from core.project.replacing import Keeper
 from core.project.runs import clear_runs
-from core.project.staging import lent, numbered, table_of
+from core.project.staging import lent, numbered, quoted_path, table_of
 from core.types import Ranked, RankedColumns
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class RankingFile:
     @property
     def relation(self) -> str:
         """What SQL reads as a table of them; once they are written out."""
-        # A file's name may have signs that mean something in SQL; that of the folder is not ours.
-        return "read_parquet('" + str(self._file).replace("'", "''") + "')"
+        return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
         import pyarrow as pa

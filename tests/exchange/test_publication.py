@@ -46,9 +46,7 @@ from core.project import (
     Project,
     add_passages,
     add_queries,
-    list_passages,
     log,
-    name_passages,
     open_project,
     refresh_pool,
     set_pool_depth,
@@ -56,7 +54,17 @@ from core.project import (
 )
 from core.project.runs import stage_rankings
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.made.projects import SPEC, File, fill, grade, import_bank, judge, made_project, new_project
+from tests.made.projects import (
+    SPEC,
+    File,
+    fill,
+    grade,
+    import_bank,
+    judge,
+    list_passages,
+    made_project,
+    new_project,
+)
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -97,7 +105,6 @@ def fill_with_everything(project: Project) -> None:
     bank.save(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
-        name_passages(cursor, ["p0"])
         list_passages(cursor, [("q1", "p0")])
         refresh_pool(cursor)
         question_text_key(cursor, "query q1")

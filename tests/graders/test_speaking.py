@@ -11,12 +11,12 @@ import pytest
 from core import bank
 from core.bank import speaking_passages
 from core.labels import Policy, basis, readiness
-from core.project import Project, add_passages, list_passages, refresh_pool
+from core.project import Project, add_passages, refresh_pool
 from core.review import Filters, read_passage, search
 from core.speaking import ANY, PATTERNS, REPEATS, signs
 from core.types import Passage, Question
 from tests.made.injections import INJECTIONS
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import fill, judge, list_passages, new_project
 
 PROSE = (
     "The film has a rating of 4.5 on the site, and critics gave it high marks for its score.",

@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -28,9 +28,13 @@ from core.project import (
     add_queries,
     create,
     database,
+    lent,
+    list_keys,
+    name_passages_of,
     open_project,
     refresh_pool,
     stage_judgments,
+    table_of,
     write_judgments,
     write_runs,
 )
@@ -44,6 +48,8 @@ def examples(few: int) -> int:
     """How many examples a property is tried on: a few, or EXAMPLES_TIMES as many where somebody has a night for it."""
     return few * int(os.environ.get("EXAMPLES_TIMES", "1"))
 
+
+LISTED = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
 
 TEST_IS_OVER = threading.Event()
 """Set while what a test had is taken down."""
@@ -266,6 +272,18 @@ def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec
     ]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
+    """Put (query id, passage id) pairs into the pool by themselves; passages that are new are known by id only."""
+    columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
+    with lent(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
+        name_passages_of(cursor, "named", "row")
+        found = cursor.execute(
+            "SELECT query_key, passage_key FROM named JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+            " ORDER BY row"
+        ).fetchnumpy()
+    list_keys(cursor, found["query_key"], found["passage_key"])
 
 
 def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:

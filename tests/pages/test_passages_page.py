@@ -21,7 +21,6 @@ from core.project import (
     Project,
     add_passages,
     add_queries,
-    list_passages,
     own_judgment,
     refresh_pool,
     stage_judgments,
@@ -31,7 +30,7 @@ from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from tests.made.browser import Server, ready
-from tests.made.projects import SPEC, fill, judge, new_project
+from tests.made.projects import SPEC, fill, judge, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
     choose,

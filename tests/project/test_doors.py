@@ -20,11 +20,12 @@ from core.formats import Source
 from core.grading import Request, run_job
 from core.labels import override, overrides, withdraw
 from core.project import (
+    PassageFiles,
     Project,
+    add_kept_passages,
     add_passages,
     add_queries,
     clear_runs,
-    name_passages,
     source_of,
     stage_judgments,
     write_board,
@@ -170,6 +171,7 @@ def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchang
             door()
 
 
+# The last of them no file can hold.
 BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
 
 
@@ -179,7 +181,6 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
     doors = (
         lambda cursor: add_queries(cursor, [Query(name, "text")], replace=True),
         lambda cursor: add_passages(cursor, [Passage(name, "text")]),
-        lambda cursor: name_passages(cursor, [name]),
         lambda cursor: stage_judgments(cursor, [Judgment("q", name, 1)]),
         lambda cursor: stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
     )
@@ -187,6 +188,20 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
         with pytest.raises(InputError, match="Give it another name"), unchanged.transaction() as cursor:
             door(cursor)
     assert before == unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
+
+
+@pytest.mark.parametrize("name", BAD[:-1])
+@pytest.mark.parametrize("text", ["", "text"])
+def test_nor_do_files_of_passages_with_and_without_text(
+    unchanged: Project, tmp_path: Path, name: str, text: str
+) -> None:
+    files = PassageFiles(tmp_path)
+    files.take([Passage("p", "text"), Passage(name, text)])
+    files.close()
+    before = unchanged.rows("SELECT count(*) FROM passages")
+    with pytest.raises(InputError, match="Give it another name"), unchanged.transaction() as cursor:
+        add_kept_passages(cursor, files)
+    assert before == unchanged.rows("SELECT count(*) FROM passages")
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])

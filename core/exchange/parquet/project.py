@@ -27,7 +27,7 @@ from core.exchange.parquet.manifest import (
     sha256,
 )
 from core.exchange.zipping import write_zip
-from core.project import CONFIG, MARK, Cursor, Project, first_line, log, migrations, no_room, open_project
+from core.project import CONFIG, MARK, Cursor, Project, first_line, log, migrations, no_room, open_project, quoted_path
 
 CACHES = frozenset({"text_vectors"})
 """Tables that hold nothing that could not be computed again: they stay out of exports."""
@@ -98,7 +98,7 @@ def _write_table(cursor: Cursor, table: str, folder: Path) -> Table:
     # Whether this file is closed is nothing of the project's.
     kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(file)} (FORMAT parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
     return Table(table, file.name, int(rows), file.stat().st_size, sha256(file))
 
@@ -164,7 +164,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
 def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path) -> None:
     # What a path holds of the signs of patterns stands for itself.
     path = re.sub(r"([*?\[])", r"[\1]", str(folder / table.file))
-    file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
+    file = f"read_parquet({quoted_path(path)}, hive_partitioning = false)"
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
         if [name for name, _ in given] != [name for name, _ in columns]:
@@ -244,7 +244,3 @@ def _sequences(cursor: Cursor) -> dict[str, int | None]:
 
 def _quoted(column: str) -> str:
     return f'"{column}"'
-
-
-def _literal(path: Path | str) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
