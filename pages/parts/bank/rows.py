@@ -164,7 +164,11 @@ def _paste(project: Project, query_id: str) -> None:
     text = st.text_area("One question a line; bullets and numbers are dropped", height=220)
     found = pasted(query_id, text)
     st.caption(f"{len(found)} questions")
-    if st.button("Add them", type="primary", disabled=not found):
+    # What was typed is known once the field is left: a button that waited for it would lose the press that leaves it.
+    if st.button("Add them", type="primary"):
+        if not found:
+            st.error("There is no question in the list yet: write one a line.", icon=":material/error:")
+            return
         bank_window.act(project, put_drafts, found)
         st.rerun()
 

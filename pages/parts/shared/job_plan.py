@@ -246,7 +246,8 @@ def pool(project: Project) -> None:
         st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
         depth = project.read(pool_depth)
         wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
-        if presses.button("Pool again", disabled=wanted == depth):
+        # Never off: what was typed is known once the field is left, which a press on the button does.
+        if presses.button("Pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
             st.rerun()
