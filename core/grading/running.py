@@ -170,9 +170,13 @@ class BackgroundJob:
         """Since it was started, waiting included."""
         return time.monotonic() - self._started
 
-    def cancel(self) -> None:
-        """Ask the job to stop with the calls in flight."""
-        self.control.cancel()
+    def cancel(self, by: str = "") -> None:
+        """Ask the job to stop with the calls in flight.
+
+        Args:
+            by: who asks, as a sentence; empty for a person.
+        """
+        self.control.cancel(by)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came in time."""
