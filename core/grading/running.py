@@ -132,6 +132,7 @@ class BackgroundJob:
         self.grader_name = grader.spec.name
         self.spec = grader.spec
         self.request = request
+        self.author = author
         self.progress = Progress("preparing")
         self.started_at = datetime.now()
         self._started = time.monotonic()

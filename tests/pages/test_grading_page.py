@@ -17,7 +17,7 @@ from core.catalogue import find_grader, graders, named_graders, prices, save_nam
 from core.errors import GradingError
 from core.graders import Price, make_grader
 from core.graders.access import keys as secret_keys
-from core.grading import BackgroundJob, current_job, jobs
+from core.grading import BackgroundJob, Request, current_job, jobs, start_job
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from pages.parts.graders.trial import waiting
@@ -388,6 +388,20 @@ class TestJobs:
                 bar.proto.text for bar in visit("leaderboard").get("progress")
             )
             server.go_on.set()
+
+    def test_who_presses_while_a_trial_of_another_is_under_way_is_told_so_until_a_job_is_begun(
+        self, asked: Project
+    ) -> None:
+        with Held() as server:
+            app = choose(endpoint(asked, server), "Calls in flight", 1)
+            spec = {"back_end": "openai", "model": "mini", "base_url": server.url}
+            start_job(asked, make_grader("self-rating", spec), Request(trial=tuple(QUESTIONS[:1])), "bob")
+            press(app, "Grade")
+            assert "You began no job: a trial of bob is under way. Press Grade again when it has ended." in said(app)
+            server.go_on.set()
+            assert "a trial of bob was under way. Press Grade again." in said(ended(app, asked))
+            app = ended(press(app, "Grade"), asked)
+        assert "You began no job" not in said(app) and jobs(asked)[0].author == "ann"
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with Held() as server:
