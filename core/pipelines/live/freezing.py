@@ -196,8 +196,9 @@ def _ask(
         fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch, came=take)
     except KeyboardInterrupt as stopped:
         commit()
+        by = str(stopped).rstrip(".") or "Stopped from the keyboard"
         raise GradingError(
-            f"{str(stopped).rstrip('.') or 'Stopped from the keyboard'}: {came:,} of {len(queries):,} queries came and are kept.",
+            f"{by}: {came:,} of {len(queries):,} queries came and are kept.",
             "Freeze again under the same name to ask the rest.",
         ) from None
     finally:
