@@ -75,6 +75,11 @@ STYLE = """
 [data-testid="stMain"] button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
+/* A field cuts off what is drawn around the box within it: the ring goes around the field. */
+:is([data-testid$="RootElement"], [data-testid="stNumberInputContainer"],
+  :is([data-testid="stSelectbox"], [data-testid="stMultiSelect"]) [role="group"]) {
+  &:has(:is(input, textarea):focus-visible) { outline: 2px solid var(--ew-focus); outline-offset: 1px; }
+  :is(input, textarea):focus-visible { outline: none !important; } }
 /* A browser that is new here is asked for a name in one line. */
 .st-key-name-wanted { padding: 0.3rem 0.6rem; border: 1px solid var(--ew-line); border-radius: 0.4rem; }
 .st-key-name-wanted [data-testid="stCaptionContainer"] { margin-bottom: 0; }
