@@ -326,6 +326,9 @@ class TestAskingOneQuestion:
 
 
 class TestPlan:
+    def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
+        assert [ui.about(seconds) for seconds in (0.2, 1.6, 200)] == ["a second at most", "about 2 s", "about 3 min"]
+
     def test_it_has_a_price_tag_and_says_who_is_left_out(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "Model", str(tiny_t5))
         assert metric(app, "To grade") == str(PAIRS)

@@ -137,7 +137,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     about = time_needed(project, grader, found.to_grade)
     st.caption(
         "The bank stays as it is: only your changes are graded, and their effect shows here."
-        + (f" Takes about {ui.duration(about)} by earlier jobs of this grader." if about is not None else "")
+        + (f" Takes {ui.about(about)} by earlier jobs of this grader." if about is not None else "")
     )
     if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)

@@ -143,10 +143,10 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         return
     if not isinstance(grader, ReadingGrader):
         if found.seconds is not None:
-            st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
+            st.caption(f"Takes {ui.about(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
         return
     show_tag(found, grader.spec.model)
-    more = [f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
+    more = [f"Takes {ui.about(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
     if found.thinking_tokens:
         more.append(f"Of the tokens written {count(found.thinking_tokens)} are thinking.")
     if found.cached_tokens:
