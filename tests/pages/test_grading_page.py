@@ -384,6 +384,8 @@ class TestJobs:
         with Held() as server:
             press(choose(endpoint(asked, server), "Calls in flight", 1), "Grade")
             started(asked).control.pause()
+            while not started(asked).progress.total:
+                server.go_on.wait(0.01)
             app = visit("question_bank")
             assert "Cancel the trial" not in [button.label for button in app.button]
             assert "See Grading" in [link.proto.label for link in app.main.get("page_link")]

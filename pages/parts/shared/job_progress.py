@@ -82,10 +82,8 @@ def _accompany(project: Project) -> None:
         st.rerun()
         return
     now = job.progress
-    st.progress(
-        now.done / now.total if now.total else 0.0,
-        text=f"Grading: {now.done:,} of {now.total:,} pairs{_standing_still(job)}",
-    )
+    how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " begins"
+    st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_standing_still(job)}")
 
 
 def _standing_still(job: BackgroundJob) -> str:
