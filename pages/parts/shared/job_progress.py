@@ -145,7 +145,7 @@ def state(job: BackgroundJob) -> str:
     if not job.control.cancelled and (found := loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if still := background.standing_still(job.control):
-        return f"{still} Begun {since}."
+        return f"{still} It began at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
