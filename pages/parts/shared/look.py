@@ -104,7 +104,7 @@ STYLE = """
 .st-key-looking-beside [data-testid="stSelectbox"] > :not(label) { flex: 1; min-width: 0; width: auto; }
 .st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
-[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+[data-testid="stSidebar"]:not([data-collapsed="true"]) { min-width: 14.5rem; max-width: 14.5rem; }
 /* The screens, under what one does there. */
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
