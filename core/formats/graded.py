@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -25,7 +25,7 @@ from core.formats.source import Limits, Refused, Source, check_shape, good_id, o
 from core.formats.trec_qrels import LARGEST
 from core.limits import exceeded, limit
 from core.types import (
-    GradeColumns,
+    GradeBlocks,
     GradedQuery,
     GraderSpec,
     Judgment,
@@ -59,6 +59,8 @@ class _Line:
     Args:
         taken: lists of ratings that are not in the line any more, by the names that stand for them.
         used: how many of these stood where ratings are looked for.
+        asked: the questions of the passage before.
+        itself: what direct judges are asked: the query, by its id.
     """
 
     query_id: str
@@ -73,10 +75,11 @@ class _Line:
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    itself: list[str] = field(default_factory=list)
     taken: dict[str, Read] = field(default_factory=dict)
     used: int = 0
-    exam: dict[str, GradeColumns] = field(default_factory=dict)
-    direct: dict[str, GradeColumns] = field(default_factory=dict)
+    exam: dict[str, GradeBlocks] = field(default_factory=dict)
+    direct: dict[str, GradeBlocks] = field(default_factory=dict)
 
 
 def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
@@ -147,7 +150,8 @@ def _record(
     record = parse_json(line, any_depth=True)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
-    state = _Line(good_id(record[0], "query"), graders, remark, taken=taken)
+    query_id = good_id(record[0], "query")
+    state = _Line(query_id, graders, remark, itself=[query_id], taken=taken)
     for passage in record[1]:
         _passage(passage, state)
     if state.used != len(taken):
@@ -315,6 +319,7 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     taken = state.taken.get(given) if type(given) is str else None
     if taken is not None:
         state.used += 1
+    ratings: bytes | list[int | None]
     if rated and taken is not None:
         ids, ratings = taken
     elif rated:
@@ -330,8 +335,8 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
         return
     if not grader.allowed.issuperset(ratings) or not (taken or RATING_TYPES.issuperset(map(type, ratings))):
         _refuse_rating(ids, ratings, grader)
-    answers = [answered.get(question_id) for question_id in ids] if answered else [None] * len(ids)
-    if answered and not ANSWER_TYPES.issuperset(map(type, answers)):
+    answers = [answered.get(question_id) for question_id in ids] if answered else None
+    if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("an answer is not a text")
     if ids == state.asked:
         # Most passages are asked what the one before was: ids that were seen before are found faster than equal ones.
@@ -339,17 +344,13 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     else:
         _name_questions(ids, entry, state)
         state.asked = ids
-    columns = state.exam.get(grader.fingerprint)
-    if columns is None:
-        columns = state.exam[grader.fingerprint] = GradeColumns(grader.spec)
+    grades = state.exam.get(grader.fingerprint)
+    if grades is None:
+        grades = state.exam[grader.fingerprint] = GradeBlocks(grader.spec)
     if ours:
-        begin = len(columns.ratings)
         details = grade_details.read_columns(ours, len(ids))
-        columns.details.update((begin + position, detail) for position, detail in details)
-    columns.question_ids += ids
-    columns.passage_ids += [passage_id] * len(ids)
-    columns.ratings += ratings
-    columns.answers += answers
+        grades.details.update((grades.size + position, detail) for position, detail in details)
+    grades.add(passage_id, ids, ratings, answers)
 
 
 def _name_questions(ids: list[str], entry: dict[str, Any], state: _Line) -> None:
@@ -362,7 +363,7 @@ def _name_questions(ids: list[str], entry: dict[str, Any], state: _Line) -> None
             state.questions[question_id] = Question(question_id, state.query_id, None, kind)
 
 
-def _refuse_rating(ids: list[str], ratings: list[Any], grader: _Grader) -> None:
+def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: _Grader) -> None:
     top = grader.spec.max_rating
     for question_id, rating in zip(ids, ratings, strict=True):
         if type(rating) not in RATING_TYPES or rating not in grader.allowed:
@@ -382,15 +383,12 @@ def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     answer = entry.get("answer")
     if type(answer) not in ANSWER_TYPES:
         raise Refused("an answer is not a text")
-    columns = state.direct.get(grader.fingerprint)
-    if columns is None:
-        columns = state.direct[grader.fingerprint] = GradeColumns(grader.spec)
+    grades = state.direct.get(grader.fingerprint)
+    if grades is None:
+        grades = state.direct[grader.fingerprint] = GradeBlocks(grader.spec)
     if (detail := grade_details.read_one(ours)) != grade_details.NOTHING:
-        columns.details[len(columns.ratings)] = detail
-    columns.question_ids.append(state.query_id)
-    columns.passage_ids.append(passage_id)
-    columns.ratings.append(rating)
-    columns.answers.append(answer)
+        grades.details[grades.size] = detail
+    grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
 
 
 KIND = FileKind(

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-Read = tuple[list[str], list[int | None]]
-"""Ids of questions and what they were rated."""
+Read = tuple[list[str], bytes]
+"""Ids of questions and what they were rated, a byte each."""
 
 KEY = b'"self_ratings"'
 _BEGINNINGS = (KEY + b":[", KEY + b": [")
@@ -91,9 +91,10 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         signs[:, known.places] = _ZERO
         # What is below "0" is great, too, as these numbers have no sign.
         same = (signs == known.signs).all(axis=1) & (ratings <= 9).all(axis=1)
-        for number, row, own in zip(numbers, ratings.tolist(), same.tolist(), strict=True):
-            if own:
-                found[number] = known.ids, row
+        rows, size = ratings.tobytes(), len(known.ids)
+        for place, number in enumerate(numbers):
+            if same[place]:
+                found[number] = known.ids, rows[place * size : (place + 1) * size]
     return found
 
 
