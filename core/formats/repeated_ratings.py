@@ -36,7 +36,7 @@ class _Known:
 
     Args:
         ids: of its questions.
-        signs: of the list without brackets, each rating 0.
+        signs: of the list without brackets.
         places: of the ratings among these.
     """
 
@@ -86,11 +86,12 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         known = _learnt(lists[numbers[0]])
         if known is None:
             continue
-        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length).copy()
+        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length)
         ratings = signs[:, known.places] - _ZERO
-        signs[:, known.places] = _ZERO
+        like = signs == known.signs
         # What is below "0" is great, too, as these numbers have no sign.
-        same = (signs == known.signs).all(axis=1) & (ratings <= 9).all(axis=1)
+        like[:, known.places] = ratings <= 9
+        same = like.all(axis=1)
         rows, size = ratings.tobytes(), len(known.ids)
         for place, number in enumerate(numbers):
             if same[place]:
@@ -110,6 +111,4 @@ def _learnt(given: bytes) -> _Known | None:
     ids = [row.get("question_id", row.get("nugget_id")) for row in rows]
     if not all(isinstance(one, str) and one for one in ids):
         return None
-    signs = np.frombuffer(given, np.uint8).copy()
-    signs[places] = _ZERO
-    return _Known(ids, signs, places)
+    return _Known(ids, np.frombuffer(given, np.uint8), places)
