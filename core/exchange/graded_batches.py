@@ -111,6 +111,7 @@ class GradedFiles:
         self._out.close()
         self.rankings.close()
         self.passages.close()
+        pa.default_memory_pool().release_unused()
 
     def take_questions(self) -> dict[str, Question]:
         """All questions by id; they are not kept."""
