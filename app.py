@@ -67,6 +67,6 @@ else:
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
-        routes=routes(ui.hosts, login.can_log_in),
+        routes=[*routes(ui.hosts, login.can_log_in), screens.first_by_name()],
         middleware=[Middleware(safe_headers.SafeHeaders), Middleware(refused_logins.RefusedLogins)],
     )

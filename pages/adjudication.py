@@ -117,6 +117,7 @@ if not may_decide(project, ui.person()):
     ui.empty(
         "There is nothing here for you to decide.",
         "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
+        "people",
     )
 found = contested(project)
 counts = Counter(one.standing for one in found)

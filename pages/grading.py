@@ -13,11 +13,12 @@ from pages.parts.graders.tables import known_graders, past_jobs, price_table
 from pages.parts.graders.trial import ask, choose_pair, questions_of
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import plan, pool, start
-from pages.parts.shared.job_progress import progress
+from pages.parts.shared.job_progress import progress, say_not_begun
 
 ui.begin()
 project = ui.project()
 running = progress(project)
+say_not_begun(project, "Grade")
 if not running:
     chosen = choose(project, "setup")
     waiting(project)

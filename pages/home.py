@@ -53,7 +53,7 @@ def standing(project: Project) -> None:
             agreement = agreeing(project, view.policy)
             board = leading(project, view.policy, view.measure, view.against)
             stale = stale_overrides(project) if progress.stale_overrides else []
-    work = to_curate(project, progress, person)
+    work, graded = to_curate(project, progress, person), progress is not None
     unsaved = sum(one.count for one in work.drafts)
     grader = policy_widgets.grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
@@ -64,8 +64,8 @@ def standing(project: Project) -> None:
             ui.go(step.screen)
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"])),
-            ("review", doors.review(agreement, stale)),
+            ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
+            ("review", doors.review(agreement, stale, found["judgments"], graded)),
             ("publish", doors.publish(progress, len(stale), next(iter(publications(project)), None))),
         ):
             with st.container(border=True, key=f"door-{name}"):

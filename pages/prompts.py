@@ -169,12 +169,12 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
         st.error(f"{ui.plain(drafted.name)} is a built-in prompt, which stays as it is.", icon=":material/lock:")
         st.caption(f"Write another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
     with st.container(horizontal=True):
-        ready = drafted is not None and drafted.name not in built_in()
-        save = presses.button("Save", type="primary", icon=":material/save:", disabled=not ready)
+        # Never off: what was typed is known once the field is left, which a press on the button does.
+        save = presses.button("Save", type="primary", icon=":material/save:")
         if presses.button("Discard", icon=":material/close:"):
             _close(opened.name)
             st.rerun()
-    if save and drafted is not None:
+    if save and drafted is not None and drafted.name not in built_in():
         with ui.errors():
             changed = save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'Nothing differs in'} {ui.plain(drafted.name)}.")

@@ -21,7 +21,7 @@ QUERIES = "queries"
 
 STYLE = """
 /* What is unsaved stays in sight, and so do the queries, what is asked, and the impact. */
-[data-testid="stHeader"] { background: var(--ew-ground); height: 2.2rem; min-height: 0; }
+[data-testid="stHeader"] { background: var(--ew-ground); }
 .stApp { --ew-ground: light-dark(#ffffff, #16191c); }
 .st-key-bank { position: sticky; top: 2.5rem; z-index: 90; }
 .st-key-bank::after { content: ""; position: absolute; inset: -0.4rem -0.5rem; z-index: -1;

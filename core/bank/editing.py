@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from core.bank.drafts import new_question
@@ -13,10 +13,21 @@ from core.types import Question
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 
 
-def pasted(query_id: str, text: str, subtopic_id: str | None = None) -> list[Question]:
-    """New questions from pasted lines, one a line; bullets, numbers and empty lines are dropped."""
-    lines = [_BULLET.sub("", line).strip() for line in text.splitlines()]
-    return [new_question(query_id, line, subtopic_id) for line in dict.fromkeys(lines) if line]
+def pasted(
+    query_id: str, text: str, subtopic_id: str | None = None, known: Iterable[Question] = ()
+) -> tuple[list[Question], int]:
+    """New questions from pasted lines, one a line; bullets, numbers and empty lines are dropped.
+
+    Args:
+        known: the query's questions; what an active one asks already would count twice.
+
+    Returns:
+        The questions, and how many lines are no new one: an active question, or a line above, has the same words.
+    """
+    lines = [found for line in text.splitlines() if (found := _BULLET.sub("", line).strip())]
+    asked = {question.text for question in known if question.active}
+    new = [line for line in dict.fromkeys(lines) if line not in asked]
+    return [new_question(query_id, line, subtopic_id) for line in new], len(lines) - len(new)
 
 
 def duplicated(question: Question) -> Question:

@@ -347,8 +347,8 @@ def _follow(job: BackgroundJob, host: Guest) -> Progress:
             for line in fresh:
                 tell(f"exam: {line}")
             watch(job.progress)
-        except KeyboardInterrupt:
-            job.cancel()
+        except KeyboardInterrupt as stopped:
+            job.cancel(str(stopped))
     return job.progress
 
 

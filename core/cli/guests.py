@@ -27,6 +27,8 @@ class Guest:
         folder: a new one for their files; nothing outside it is read or written for them.
         files: what they sent: by the words with which the command names each, where it is now.
         background: whether a grading job goes on when the command has ended.
+        stopping: set where the command is to end.
+        stopped_by: who wants that, as a sentence; empty where it is themselves, as by Ctrl+C.
     """
 
     project: Project
@@ -35,20 +37,22 @@ class Guest:
     files: Mapping[str, Path] = field(default_factory=dict)
     background: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)
+    stopped_by: str = ""
     outputs: dict[str, Path] = field(default_factory=dict)
     """What the command may write: by the words that name each."""
     absent: dict[str, Path] = field(default_factory=dict)
     """What it asks for and was not sent, likewise: nothing is there."""
 
     def check_stopped(self) -> None:
-        """End the command here, once, where they have asked for it.
+        """End the command here, once, where it is to end.
 
         Raises:
-            KeyboardInterrupt: as Ctrl+C would in a process of its own.
+            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, where that is
+                somebody else.
         """
         if self.stopping.is_set():
             self.stopping.clear()
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.stopped_by)
 
     def place(self, name: str, written: bool) -> Path:
         """Where a file lies that the command names; somewhere empty where it was not sent."""

@@ -172,6 +172,7 @@ class Control:
         self._overrun = ""
         self._models: Counter[str] = Counter()
         self._cancelled = threading.Event()
+        self._cancelled_by = "Stopped by a person."
         self._going = threading.Event()
         self._going.set()
         self._paused_at: float | None = None
@@ -286,15 +287,26 @@ class Control:
 
     @property
     def cancelled(self) -> bool:
-        """Whether a person asked to stop."""
+        """Whether somebody asked to stop."""
         return self._cancelled.is_set()
 
+    @property
+    def cancelled_by(self) -> str:
+        """Who asked to stop, as a sentence."""
+        return self._cancelled_by
+
     def wait_until_cancelled(self, seconds: float) -> bool:
-        """Wait until a person asks to stop, and no longer than so many seconds; whether one did."""
+        """Wait until somebody asks to stop, and no longer than so many seconds; whether one did."""
         return self._cancelled.wait(seconds)
 
-    def cancel(self) -> None:
-        """Let no new call be made. Those in flight end and count."""
+    def cancel(self, by: str = "") -> None:
+        """Let no new call be made. Those in flight end and count.
+
+        Args:
+            by: who asks, as a sentence; empty for a person.
+        """
+        if by:
+            self._cancelled_by = by
         self._cancelled.set()
         self.resume()
 

@@ -117,12 +117,12 @@ def carry(
         for results in batches():
             carrier.take(results)
         if control.cancelled:
-            state, message = "cancelled", f"Stopped by a person. {again} {rest}."
+            state, message = "cancelled", f"{control.cancelled_by} {again} {rest}."
         elif control.exhausted:
             used_up = f"The budget is used up. {again} with a new one {rest}."
             state, message = "stopped", "" if control.overrun else used_up
-    except KeyboardInterrupt:
-        state, message = "cancelled", f"Stopped from the keyboard. {again} {rest}."
+    except KeyboardInterrupt as stopped:
+        state, message = "cancelled", f"{str(stopped) or 'Stopped from the keyboard.'} {again} {rest}."
         cancel()
     except WorkbenchError as error:
         state, message = "failed", str(error)

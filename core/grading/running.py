@@ -132,6 +132,7 @@ class BackgroundJob:
         self.grader_name = grader.spec.name
         self.spec = grader.spec
         self.request = request
+        self.author = author
         self.progress = Progress("preparing")
         self.started_at = datetime.now()
         self._started = time.monotonic()
@@ -170,9 +171,13 @@ class BackgroundJob:
         """Since it was started, waiting included."""
         return time.monotonic() - self._started
 
-    def cancel(self) -> None:
-        """Ask the job to stop with the calls in flight."""
-        self.control.cancel()
+    def cancel(self, by: str = "") -> None:
+        """Ask the job to stop with the calls in flight.
+
+        Args:
+            by: who asks, as a sentence; empty for a person.
+        """
+        self.control.cancel(by)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came in time."""

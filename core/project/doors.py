@@ -24,11 +24,15 @@ class Door:
         address: as http://127.0.0.1:8501, without a slash at its end.
         token: with which it lets in whoever can read the file.
         process: number of the server's process.
+        project: path of the project's file when it was opened.
+        file: which file of this computer that is, whatever it is called later.
     """
 
     address: str
     token: str
     process: int
+    project: str
+    file: str
 
 
 def door_file(path: Path) -> Path:
@@ -47,8 +51,8 @@ def make_door(path: Path, address: str) -> Door | None:
     Returns:
         None where the folder cannot be written: commands say then who has the project.
     """
-    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid())
-    file = door_file(path)
+    file, project = door_file(path), path.resolve()
+    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _which(project))
     made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         made.unlink(missing_ok=True)
@@ -71,7 +75,8 @@ def remove_door(path: Path, door: Door) -> None:
 def find_door(path: Path) -> Door | None:
     """The door of a project; None where there is none, or one that cannot be trusted, or whose process is gone.
 
-    A file that is not the user's own, or that others can write, could lead them to a server of somebody else.
+    A file that is not the user's own, or that others can write, could lead them to a server of somebody else. One that
+    was copied together with a project leads to what was copied, and not to the copy.
     """
     file = door_file(path)
     try:
@@ -81,7 +86,21 @@ def find_door(path: Path) -> Door | None:
     if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)):
         return None
     door = _read(file)
-    return door if door is not None and _lives(door.process) else None
+    return door if door is not None and _leads_to(door, path.resolve()) and _lives(door.process) else None
+
+
+def _which(file: Path) -> str:
+    """Which file of this computer one is: it keeps that where it is moved, and a copy has another."""
+    try:
+        about = file.stat()
+    except OSError:
+        return ""
+    return f"{about.st_dev}:{about.st_ino}"
+
+
+def _leads_to(door: Door, file: Path) -> bool:
+    """Whether a door was made for a project: by its place, where the file was put anew, or by the file itself."""
+    return door.project == str(file) or door.file == _which(file) != ""
 
 
 def _read(file: Path) -> Door | None:
@@ -90,7 +109,8 @@ def _read(file: Path) -> Door | None:
             door = Door(**json.loads(opened.read(LONGEST)))
     except (OSError, ValueError, TypeError):
         return None
-    fits = isinstance(door.address, str) and isinstance(door.token, str) and type(door.process) is int
+    texts = (door.address, door.token, door.project, door.file)
+    fits = all(isinstance(text, str) for text in texts) and type(door.process) is int
     return door if fits and door.process > 0 else None
 
 

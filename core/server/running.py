@@ -29,7 +29,7 @@ _under_way: set[Running] = set()
 def stop_commands() -> None:
     """End all commands that are under way, as Ctrl+C would: a server that ends waits for its answers."""
     for command in list(_under_way):
-        command.stop()
+        command.stop("The server was stopped.")
 
 
 @dataclass
@@ -80,8 +80,14 @@ class Running:
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
-    def stop(self) -> None:
-        """End it as Ctrl+C would, at its next step."""
+    def stop(self, by: str = "") -> None:
+        """End it as Ctrl+C would, at its next step.
+
+        Args:
+            by: who wants that, as a sentence; empty where it is whoever gave the command.
+        """
+        # Whoever waits for the answer of a server that ends is gone a moment later: that is no other reason.
+        self._guest.stopped_by = self._guest.stopped_by or by
         self._guest.stopping.set()
 
     def _run(self) -> None:

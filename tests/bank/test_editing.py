@@ -40,7 +40,7 @@ e.g. what?
 
 
 def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
-    found = pasted("q1", PASTED, "s1")
+    found, again = pasted("q1", PASTED, "s1")
     assert [q.text for q in found] == [
         "What is salt?",
         "Where is it from?",
@@ -58,7 +58,14 @@ def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
     ]
     assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {("q1", "s1", True, 1.0)}
     assert len({q.question_id for q in found}) == len(found)
-    assert pasted("q1", " \n\n- \n") == []
+    assert again == 1
+    assert pasted("q1", " \n\n- \n") == ([], 0)
+
+
+def test_a_pasted_question_that_is_asked_already_is_not_asked_twice():
+    retired_one = replace(OTHER, active=False)
+    found, again = pasted("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
+    assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 
 def test_a_duplicate_says_the_same_under_an_id_of_its_own():

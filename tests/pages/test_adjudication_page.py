@@ -14,7 +14,7 @@ from core.project import (
     set_due,
     set_member,
 )
-from tests.made.screens import as_text, press, put_small, said, served, sound, visit
+from tests.made.screens import as_text, links, press, put_small, said, served, sound, visit
 from tests.pages.test_roles_on_screens import log_in
 
 __all__ = ["log_in", "served"]
@@ -28,6 +28,10 @@ def put(project: Project) -> None:
     assign_double(project, "q1", "olga", ["bo"])
 
 
+def test_where_nothing_is_assigned_doubly_a_link_leads_to_where_one_assigns(project: Project) -> None:
+    assert links(visit("adjudication")) == ["people"]
+
+
 def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("asta")
@@ -35,7 +39,9 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     assert double_of(project, "q1").present == ("bo", "asta")
     for name, value in ("asta", 1), ("bo", 3):
         judging.judge(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
-    assert "nothing here for you to decide" in said(visit("adjudication"))
+    assert "nothing here for you to decide" in said(nothing := visit("adjudication"))
+    # Who may not assign queries is not sent there.
+    assert links(nothing) == []
     assert "perfectly relevant" not in said(visit("passages", query="q1", passage="p1"))
     log_in("olga")
     app = visit("adjudication")

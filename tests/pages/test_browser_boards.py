@@ -86,3 +86,11 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(page.get_by_role("radio", name="Board", exact=True)).to_be_checked()
     ready(page)
     expect(page).not_to_have_url(re.compile("view=queue"))
+
+    # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
+    page.locator("[data-testid=stSidebar]").hover()
+    page.get_by_role("button", name="Collapse sidebar").click()
+    page.wait_for_function(
+        "() => { const name = document.querySelector('h1'), at = name.getBoundingClientRect();"
+        " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"
+    )

@@ -17,7 +17,7 @@ from core.catalogue import find_grader, graders, named_graders, prices, save_nam
 from core.errors import GradingError
 from core.graders import Price, make_grader
 from core.graders.access import keys as secret_keys
-from core.grading import BackgroundJob, current_job, jobs
+from core.grading import BackgroundJob, Request, current_job, jobs, start_job
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from pages.parts.graders.trial import waiting
@@ -326,6 +326,9 @@ class TestAskingOneQuestion:
 
 
 class TestPlan:
+    def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
+        assert [ui.about(seconds) for seconds in (0.2, 1.6, 200)] == ["a second at most", "about 2 s", "about 3 min"]
+
     def test_it_has_a_price_tag_and_says_who_is_left_out(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "Model", str(tiny_t5))
         assert metric(app, "To grade") == str(PAIRS)
@@ -381,6 +384,8 @@ class TestJobs:
         with Held() as server:
             press(choose(endpoint(asked, server), "Calls in flight", 1), "Grade")
             started(asked).control.pause()
+            while not started(asked).progress.total:
+                server.go_on.wait(0.01)
             app = visit("question_bank")
             assert "Cancel the trial" not in [button.label for button in app.button]
             assert "See Grading" in [link.proto.label for link in app.main.get("page_link")]
@@ -388,6 +393,20 @@ class TestJobs:
                 bar.proto.text for bar in visit("leaderboard").get("progress")
             )
             server.go_on.set()
+
+    def test_who_presses_while_a_trial_of_another_is_under_way_is_told_so_until_a_job_is_begun(
+        self, asked: Project
+    ) -> None:
+        with Held() as server:
+            app = choose(endpoint(asked, server), "Calls in flight", 1)
+            spec = {"back_end": "openai", "model": "mini", "base_url": server.url}
+            start_job(asked, make_grader("self-rating", spec), Request(trial=tuple(QUESTIONS[:1])), "bob")
+            press(app, "Grade")
+            assert "You began no job: a trial of bob is under way. Press Grade again when it has ended." in said(app)
+            server.go_on.set()
+            assert "a trial of bob was under way. Press Grade again." in said(ended(app, asked))
+            app = ended(press(app, "Grade"), asked)
+        assert "You began no job" not in said(app) and jobs(asked)[0].author == "ann"
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with Held() as server:

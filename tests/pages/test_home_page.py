@@ -22,7 +22,7 @@ from core.project import Project, Schedule, backups, official_sources, open_proj
 from core.types import Question
 from pages.parts.home import tour
 from tests.made.exams import put_exam
-from tests.made.projects import fill, new_project
+from tests.made.projects import fill, judge, new_project
 from tests.made.screens import (
     QUESTIONS,
     RUNS,
@@ -57,6 +57,12 @@ def lines(app: AppTest, door: str) -> dict[str, dict[str, Any]]:
     """The lines of a door, by their words."""
     (shown,) = holds(app, f"door {door}")["panels"]
     return {one["text"]: one for block in shown["blocks"] if block["kind"] == "lines" for one in block["lines"]}
+
+
+def words(app: AppTest, door: str) -> list[str]:
+    """The sentences of a door."""
+    (shown,) = holds(app, f"door {door}")["panels"]
+    return [one["text"] for one in shown["blocks"] if one["kind"] == "text"]
 
 
 class TestHome:
@@ -132,6 +138,13 @@ class TestHome:
         waiting = lines(app, "curate")["query with ungraded pairs"]
         assert waiting["count"] == "1"
         assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
+
+    def test_before_anything_is_graded_the_doors_say_so(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
+        judge(project, {("q1", "p1"): 1})
+        app = visit("home")
+        assert words(app, "curate")[0] == "Every query has questions."
+        assert words(app, "review")[0] == "There is nothing yet to compare judgments with: labels come from grading."
 
     def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
         bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))

@@ -266,6 +266,9 @@ def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: V
     for path in "//evil.example/", "//evil.example/..", "/\\evil.example/", "/%2f%2fevil.example/", "//evil.example":
         answer = app.visitor().ask(path)
         assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
+    # Home by its name, as people type it, which is not its address.
+    assert app.visitor().ask("/home").location == "./"
+    assert app.visitor().ask(f"/home?project=demo&next={evil}").location == f"./?project=demo&next={evil}"
 
 
 def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, olga: Visitor) -> None:

@@ -270,6 +270,10 @@ class TestQuestionBank:
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
 
+    def test_the_button_that_adds_a_pasted_list_takes_the_press_that_leaves_the_field(self, small: Project) -> None:
+        app = act(visit("question_bank"), "dialog", name="paste", id="")
+        assert not named(app.button, "Add them").disabled
+
     def test_a_question_is_duplicated_and_moved(self, small: Project) -> None:
         app = act(visit("question_bank"), "duplicate", id="q1/b")
         assert texts(app).count("What is B?") == 2

@@ -43,8 +43,10 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
             assert asyncio.run(serve()) == 1
             asked = len(server.seen)
         assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
-        state, graded, total = project.rows("SELECT state, graded, total FROM jobs")[-1]
+        state, graded, total, message = project.rows("SELECT state, graded, total, message FROM jobs")[-1]
         assert (state, graded) == ("cancelled", asked) and asked < total
+        # Nobody pressed anything.
+        assert message.startswith("The server was stopped. Run it again to grade the rest.")
     finally:
         signal.signal(signal.SIGTERM, known)
         project.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import pytest
 
 from core import cli
 from core.cli.reading import READING
-from core.project import door_file, find_door, open_project
+from core.project import door_file, find_door, make_door, open_project
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.server.api import Api
@@ -98,7 +99,8 @@ def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_now
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
     door = door_file(path)
-    content = {"address": "http://127.0.0.1:9", "token": "t", "process": os.getppid()}
+    named = {"project": str(path.resolve()), "file": ""}
+    content = {"address": "http://127.0.0.1:9", "token": "t", "process": os.getppid(), **named}
     for content_now, mode in (
         (content, 0o600),
         (content, 0o644),
@@ -110,6 +112,23 @@ def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_now
         assert said(path, ["status"], capsysbinary)[0] == 0
     door.chmod(0o644)
     assert find_door(path) is None
+
+
+def test_a_door_that_was_copied_with_its_project_does_not_lead_what_is_done_to_the_copy_to_the_original(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(b"a project")
+    made = make_door(path, "http://127.0.0.1:9")
+    assert find_door(path) == made is not None
+    copies = shutil.copytree(tmp_path, tmp_path / "copies")
+    assert door_file(copies / path.name).exists() and find_door(copies / path.name) is None
+    # It is the same project still where its folder gets another name, or something was put back in its place.
+    assert find_door(tmp_path.rename(tmp_path.with_name("moved")) / path.name) == made
+    tmp_path.with_name("moved").rename(tmp_path)
+    path.unlink()
+    path.write_bytes(b"as it was before")
+    assert find_door(path) == made
 
 
 def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(

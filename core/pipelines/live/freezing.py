@@ -194,10 +194,11 @@ def _ask(
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
         fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch, came=take)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         commit()
+        by = str(stopped).rstrip(".") or "Stopped from the keyboard"
         raise GradingError(
-            f"Stopped from the keyboard: {came:,} of {len(queries):,} queries came and are kept.",
+            f"{by}: {came:,} of {len(queries):,} queries came and are kept.",
             "Freeze again under the same name to ask the rest.",
         ) from None
     finally:

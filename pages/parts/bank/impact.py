@@ -21,7 +21,7 @@ from pages.parts.bank import slope
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import presses, ui
 from pages.parts.shared.html import visible
-from pages.parts.shared.job_progress import pace, state
+from pages.parts.shared.job_progress import pace, state, whose
 from pages.parts.shared.policy_widgets import View
 
 FLIPS_SHOWN = 5
@@ -137,7 +137,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     about = time_needed(project, grader, found.to_grade)
     st.caption(
         "The bank stays as it is: only your changes are graded, and their effect shows here."
-        + (f" Takes about {ui.duration(about)} by earlier jobs of this grader." if about is not None else "")
+        + (f" Takes {ui.about(about)} by earlier jobs of this grader." if about is not None else "")
     )
     if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)
@@ -161,12 +161,12 @@ def _watch(project: Project, every: float) -> None:
         st.rerun()
     else:
         done, total = job.progress.done, job.progress.total
-        what = "Your trial" if job.request.trial is not None else "A job"
+        what = whose(job)
         pairs = f": {done:,} of {total:,} pairs" if total else " waits for its pairs"
-        st.progress(done / total if total else 0.0, text=what + pairs)
+        st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
         st.caption(state(job))
-        if job.request.trial is None:
-            # A job that grades the bank is stopped where one sees whose and how large it is.
+        if job.request.trial is None or job.author != ui.person():
+            # What is not one's own trial is stopped where one sees whose and how large it is.
             ui.go("grading", "See Grading")
         elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
             job.cancel()

@@ -23,6 +23,7 @@ from core.bank import (
 from core.errors import WorkbenchError
 from core.project import Project
 from core.study import QueryDiagnosis, QuestionDiagnosis
+from core.text import how_many
 from core.types import KINDS, MAX_WEIGHT, Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
@@ -139,7 +140,7 @@ def _asked_dialog(project: Project, query_id: str, questions: list[Question]) ->
     here.dialog = None
     question = next((one for one in questions if one.question_id == question_id), None)
     if name == "paste":
-        _paste(project, query_id)
+        _paste(project, query_id, questions)
     elif name == "several":
         _several(project, questions)
     elif question is not None and name in DIALOGS:
@@ -160,11 +161,17 @@ def _split(project: Project, question: Question) -> None:
 
 
 @st.dialog("Paste a list of questions", width="large")
-def _paste(project: Project, query_id: str) -> None:
+def _paste(project: Project, query_id: str, questions: list[Question]) -> None:
     text = st.text_area("One question a line; bullets and numbers are dropped", height=220)
-    found = pasted(query_id, text)
-    st.caption(f"{len(found)} questions")
-    if st.button("Add them", type="primary", disabled=not found):
+    found, again = pasted(query_id, text, known=questions)
+    st.caption(
+        how_many(len(found), "questions") + (f"; {again:,} more are there already and left out" if again else "")
+    )
+    # What was typed is known once the field is left: a button that waited for it would lose the press that leaves it.
+    if st.button("Add them", type="primary"):
+        if not found:
+            st.error("There is no new question in the list: write one a line.", icon=":material/error:")
+            return
         bank_window.act(project, put_drafts, found)
         st.rerun()
 

@@ -12,13 +12,14 @@ from core.text import how_many
 from pages.parts.home.panels import count, lines, panel, text, to
 
 
-def curate(found: ToCurate, person: str, queries: int, items: int) -> dict[str, Any]:
+def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool) -> dict[str, Any]:
     """The door to the question bank.
 
     Args:
         queries: how many there are beside exams.
         items: of exams.
         person: who works here; empty for somebody who has not said a name.
+        graded: whether anything is, so that it is known which pairs are not.
     """
     unsaved = sum(one.count for one in found.drafts)
     waiting = [
@@ -35,7 +36,7 @@ def curate(found: ToCurate, person: str, queries: int, items: int) -> dict[str, 
         _queries(found.proposed, "with proposed questions to decide on"),
     ]
     if queries:
-        nothing = "Every query has questions, and all their pairs are graded."
+        nothing = f"Every query has questions{', and all their pairs are graded' if graded else ''}."
     elif items:
         nothing = f"The bank has {how_many(items, 'items')} of exams, which students sit."
     else:
@@ -57,10 +58,22 @@ def _places(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int
     return [(one.text, one.count if counted else None, to("question_bank", query=one.query_id)) for one in waiting]
 
 
-def review(found: Agreeing | None, stale: list[Override]) -> dict[str, Any]:
-    """The door to disagreements and overrides."""
+def review(found: Agreeing | None, stale: list[Override], judged: int, graded: bool) -> dict[str, Any]:
+    """The door to disagreements and overrides.
+
+    Args:
+        found: None where no passage has both a label and a judgment.
+        judged: judgments that there are.
+        graded: whether anything is.
+    """
     if found is None:
-        shown = [text("There is nothing yet to compare labels with: import judgments, or judge passages yourself.")]
+        if not judged:
+            lacking = "There is nothing yet to compare labels with: import judgments, or judge passages yourself."
+        elif not graded:
+            lacking = "There is nothing yet to compare judgments with: labels come from grading."
+        else:
+            lacking = "No passage has both a label and a judgment yet."
+        shown = [text(lacking)]
         shown.append(lines([count(None, "Read and judge passages", to("passages"))]))
     else:
         what = "open disagreement" if found.open == 1 else "open disagreements"

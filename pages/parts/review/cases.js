@@ -32,6 +32,8 @@ class Desk {
   }
 
   act(name, said = {}) {
+    // Pressed twice: the case is on its way already, and another would be in its place.
+    if (name === "settle" && this.sent?.case === said.case) return;
     if (name !== "weigh") this.node.setAttribute("aria-busy", "true");
     const id = this.acts.add(name, said);
     if (name === "settle") this.sent = { id, case: said.case };

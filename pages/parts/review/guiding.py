@@ -31,6 +31,7 @@ def guidelines_beside(project: Project, query_id: str) -> None:
         with st.popover("Write", icon=":material/edit:"):
             for title, old, about in (("The project", found.project, None), ("This query", found.query, query_id)):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
-                if presses.button(f"Save for {title.lower()}", key=f"save guidelines {about}", disabled=new == old):
+                # Never off: what was typed is known once the field is left, which a press on the button does.
+                if presses.button(f"Save for {title.lower()}", key=f"save guidelines {about}") and new != old:
                     set_guidelines(project, new, ui.author(), about)
                     st.rerun()

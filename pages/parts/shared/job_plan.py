@@ -143,10 +143,10 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         return
     if not isinstance(grader, ReadingGrader):
         if found.seconds is not None:
-            st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
+            st.caption(f"Takes {ui.about(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
         return
     show_tag(found, grader.spec.model)
-    more = [f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
+    more = [f"Takes {ui.about(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
     if found.thinking_tokens:
         more.append(f"Of the tokens written {count(found.thinking_tokens)} are thinking.")
     if found.cached_tokens:
@@ -246,7 +246,8 @@ def pool(project: Project) -> None:
         st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
         depth = project.read(pool_depth)
         wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
-        if presses.button("Pool again", disabled=wanted == depth):
+        # Never off: what was typed is known once the field is left, which a press on the button does.
+        if presses.button("Pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
             st.rerun()

@@ -8,7 +8,7 @@ from core.errors import WorkbenchError
 from core.graders import loading
 from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
-from pages.parts.shared import background, ui
+from pages.parts.shared import background, presses, ui
 from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
@@ -30,6 +30,34 @@ def progress(project: Project) -> bool:
         return True
     _ended(job)
     return False
+
+
+def say_not_begun(project: Project, key: str) -> None:
+    """Say that a press began no job as another was under way; until one is begun, for that other is soon gone.
+
+    Args:
+        key: of the button, which is not there while a job is under way.
+    """
+    job = current_job(project)
+    if job is None:
+        return
+    mine = job.author == ui.person() and job.request.trial is None
+    # Whoever began the job itself pressed twice.
+    if not job.progress.over and presses.pressed(key) and not mine:
+        st.session_state["not begun"] = project.path, job.started_at
+    if st.session_state.get("not begun") == (project.path, job.started_at):
+        is_over = job.progress.over
+        st.warning(
+            f"You began no job: {whose(job)} {'was' if is_over else 'is'} under way."
+            f" Press {key} again{'' if is_over else ' when it has ended'}.",
+            icon=":material/info:",
+        )
+
+
+def whose(job: BackgroundJob) -> str:
+    """What a job is to whoever looks at it, as Markdown, such as "a trial of bob"."""
+    what = "trial" if job.request.trial is not None else "job"
+    return f"your {what}" if job.author == ui.person() else f"a {what} of {ui.plain(job.author)}"
 
 
 def accompany(screen: str) -> None:
@@ -54,10 +82,8 @@ def _accompany(project: Project) -> None:
         st.rerun()
         return
     now = job.progress
-    st.progress(
-        now.done / now.total if now.total else 0.0,
-        text=f"Grading: {now.done:,} of {now.total:,} pairs{_standing_still(job)}",
-    )
+    how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " begins"
+    st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_standing_still(job)}")
 
 
 def _standing_still(job: BackgroundJob) -> str:
@@ -83,7 +109,8 @@ def _watch(project: Project, every: float) -> None:
     with st.container(border=True):
         share = now.done / now.total if now.total else 0.0
         pairs = f": {now.done:,} of {now.total:,} pairs" if now.total else ""
-        st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}")
+        others = "" if job.author == ui.person() else f", {whose(job)}"
+        st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}{others}")
         facts, inputs, pause, cancel = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
         with facts:
             st.markdown(state(job))
@@ -118,7 +145,7 @@ def state(job: BackgroundJob) -> str:
     if not job.control.cancelled and (found := loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if still := background.standing_still(job.control):
-        return f"{still} Begun {since}."
+        return f"{still} It began at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
@@ -173,7 +200,8 @@ def _ended(job: BackgroundJob) -> None:
     # What is still to grade stands below: a trial of a while ago is not taken for it.
     said = f"{said} It began at {job.started_at:%H:%M}."
     if final.state == "done":
-        st.success(f"Last {'trial' if job.request.trial else 'job'} done: {said}", icon=":material/check:")
+        of = "" if job.author == ui.person() else f" of {ui.plain(job.author)}"
+        st.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
         st.info(f"Last job cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
     elif final.state == "stopped":

@@ -21,16 +21,18 @@ RATING_COLOURS = {
 }  # fmt: skip
 """Fill and ink of the ratings 0 to 5: lightness alone tells them apart, so that no colour needs to be seen."""
 
-MARK = """
-<svg xmlns="http://www.w3.org/2000/svg" width="212" height="30" viewBox="0 0 212 30">
+SIGN = """
 <rect x="1" y="1" width="28" height="28" rx="7" fill="#2a8f77"/>
 <path d="M8 21.5v-4M13 21.5v-7.5M18 21.5V10.5M23 21.5V7" stroke="#ffffff" stroke-width="3" stroke-linecap="round"
  fill="none"/>
+"""
+"""The mark: four questions, each answered a little better."""
+
+NAME = """
 <text x="38" y="20.5" font-family="system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif" font-size="17"
  font-weight="650" fill="#f2f6f8">Exam Workbench</text>
-</svg>
 """
-"""The mark and the name, for the dark sidebar; four questions, each answered a little better."""
+"""The name beside it, for the dark sidebar."""
 
 
 def _scale() -> str:
@@ -62,6 +64,8 @@ STYLE = """
   font-weight: 650; font-variant-numeric: tabular-nums; line-height: 1.5; }
 .ew-rating.none { color: var(--ew-dim); border: 1px dashed currentColor; font-weight: 400; }
 [data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
+/* Where the menu is folded the mark stands up here, and does not lie over the name of the screen. */
+[data-testid="stHeader"] { height: 2.2rem; min-height: 0; }
 /* The texts are the heroes: the name of the screen only says where one is. */
 [data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
 [data-testid="stHeading"] h2 { font-size: 1.15rem; padding: 0.6rem 0 0.2rem; }
@@ -75,6 +79,11 @@ STYLE = """
 [data-testid="stMain"] button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
+/* A field cuts off what is drawn around the box within it: the ring goes around the field. */
+:is([data-testid$="RootElement"], [data-testid="stNumberInputContainer"],
+  :is([data-testid="stSelectbox"], [data-testid="stMultiSelect"]) [role="group"]) {
+  &:has(:is(input, textarea):focus-visible) { outline: 2px solid var(--ew-focus); outline-offset: 1px; }
+  :is(input, textarea):focus-visible { outline: none !important; } }
 /* A browser that is new here is asked for a name in one line. */
 .st-key-name-wanted { padding: 0.3rem 0.6rem; border: 1px solid var(--ew-line); border-radius: 0.4rem; }
 .st-key-name-wanted [data-testid="stCaptionContainer"] { margin-bottom: 0; }
@@ -95,7 +104,7 @@ STYLE = """
 .st-key-looking-beside [data-testid="stSelectbox"] > :not(label) { flex: 1; min-width: 0; width: auto; }
 .st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
-[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+[data-testid="stSidebar"]:not([data-collapsed="true"]) { min-width: 14.5rem; max-width: 14.5rem; }
 /* The screens, under what one does there. */
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
@@ -165,7 +174,15 @@ def put_on() -> None:
     # Streamlit says it of the app alone: what opens over it, as popovers do, stands beside it.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
     st.html(f"<style>{scheme}{_scale()}{STYLE}</style>")
-    st.logo(f"data:image/svg+xml;base64,{b64encode(MARK.encode()).decode()}", size="large")
+    # The name is light as the sidebar is dark: where that is folded the mark stands alone, on the ground of the page.
+    st.logo(_drawn(212, SIGN + NAME), size="large", icon_image=_drawn(30, SIGN))
+
+
+def _drawn(width: int, inside: str) -> str:
+    """An image, 30 px high and so wide, as an address."""
+    size = f'width="{width}" height="30" viewBox="0 0 {width} 30"'
+    image = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{inside}</svg>'
+    return f"data:image/svg+xml;base64,{b64encode(image.encode()).decode()}"
 
 
 def rating(value: int | None, title: str = "") -> str:

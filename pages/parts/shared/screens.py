@@ -6,6 +6,9 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 
 import streamlit as st
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 GROUPS = {
     "Project": {
@@ -77,6 +80,16 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
     }
     here = st.navigation(list(pages.values()), position="hidden")
     return next(name for name, page in pages.items() if page is here), here, pages
+
+
+def first_by_name() -> Route:
+    """The way from the first screen's name, which people type as they do those of the others, to its empty address."""
+
+    async def lead(request: Request) -> Response:
+        # Seen from here, whatever stands before the name.
+        return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
+
+    return Route(f"/{next(iter(SCREENS))}", lead)
 
 
 def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:

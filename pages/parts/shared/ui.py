@@ -393,3 +393,8 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def about(seconds: float) -> str:
+    """An estimate of a time span, to follow "takes": a second at most, about 3 min."""
+    return f"about {duration(seconds)}" if seconds >= 1.5 else "a second at most"
