@@ -20,7 +20,7 @@ from core.labels.overrides import (
 )
 from core.labels.policy import Policy, Skipped
 from core.labels.progress import Progress, failed_pairs, progress
-from core.labels.ratings import graded_pairs, ratings
+from core.labels.ratings import graded_pairs, overriding, ratings
 from core.labels.readiness import Readiness, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
 from core.labels.summary import pool_summary
@@ -58,6 +58,7 @@ __all__ = [
     "override",
     "override_all",
     "overrides",
+    "overriding",
     "pool_summary",
     "progress",
     "queries_of_questions",
