@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
-from core.labels.labels import answered_questions, label_qrels, labels
+from core.labels.labels import (
+    Intents,
+    from_answers,
+    label_pairs,
+    label_qrels,
+    labels,
+    pooled_labels,
+    pooled_passages,
+)
 from core.labels.one_query import QueryRatings, labels_under, load_ratings, ratings_beside, scored, wording
 from core.labels.overrides import (
     Override,
@@ -30,6 +38,7 @@ __all__ = [
     "MISSING",
     "RANKED",
     "Basis",
+    "Intents",
     "Override",
     "Policy",
     "Progress",
@@ -38,7 +47,6 @@ __all__ = [
     "Readiness",
     "Scores",
     "Skipped",
-    "answered_questions",
     "basis",
     "confirm",
     "coverage",
@@ -48,7 +56,9 @@ __all__ = [
     "covered",
     "failed_pairs",
     "first_answers",
+    "from_answers",
     "graded_pairs",
+    "label_pairs",
     "label_qrels",
     "label_sql",
     "labels",
@@ -60,6 +70,8 @@ __all__ = [
     "overrides",
     "overriding",
     "pool_summary",
+    "pooled_labels",
+    "pooled_passages",
     "progress",
     "queries_of_questions",
     "ratings",

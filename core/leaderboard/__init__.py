@@ -16,7 +16,7 @@ from core.leaderboard.comparison import (
 )
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
-from core.leaderboard.making import label_board, leaderboard, score_runs
+from core.leaderboard.making import judged_scores, label_board, label_scores, leaderboard, score_runs
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
 from core.leaderboard.shards import ShardBoard, Shards, shard_board
@@ -41,7 +41,9 @@ __all__ = [
     "correlation_shift",
     "cover_curves",
     "inspect_query",
+    "judged_scores",
     "label_board",
+    "label_scores",
     "leaderboard",
     "leaderboard_per",
     "official_board",

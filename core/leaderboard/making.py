@@ -8,12 +8,26 @@ from dataclasses import dataclass, replace
 from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import Basis, Policy, Scores, answered_questions, basis, coverage, label_qrels, labels
+from core.labels import Basis, Intents, Policy, Scores, basis, coverage, from_answers, label_pairs, label_qrels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
 from core.leaderboard.normalised import Normalised, normalised_scores
 from core.measures import Measure, MeasureBasis, make_evaluator, make_intent_evaluator, parse_measure
-from core.project import Project, Qrels, Runs, as_act, boards, find_source, judgments, lengths, rankings
+from core.project import (
+    OVERRIDING,
+    RATED_BY_HAND,
+    Project,
+    Qrels,
+    Runs,
+    as_act,
+    boards,
+    by_query,
+    find_source,
+    judgments,
+    lengths,
+    pool_mark,
+    rankings,
+)
 
 
 def score_runs(
@@ -70,11 +84,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy) ->
         )
     name = wanted.name
     qrels = judgments(project, source)
-
-    def compute() -> Scores:
-        return _per_query(score_runs(rankings(project), [name], qrels, policy.min_judgment), name)
-
-    per_query = project.remember(("official", source, name, policy.min_judgment), compute)
+    per_query = _per_query(judged_scores(project, source, [name], policy.min_judgment), name)
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
@@ -87,25 +97,97 @@ class _Scored:
     share_of: Normalised | None = None
 
 
+def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """Measures of all runs on the labels; after a change only the queries whose labels it touched are scored again.
+
+    Args:
+        measures: standard names of measures of labels.
+
+    Returns:
+        As `score_runs`.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
+
+    def make(queries: Sequence[str]) -> dict[str, dict[str, tuple[float, ...]]]:
+        some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
+        scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
+        found: dict[str, dict[str, tuple[float, ...]]] = {query: {} for query in queries}
+        for run, by_measure in scored.items():
+            columns = [by_measure[name] for name in names]
+            for query in columns[0]:
+                found[query][run] = tuple(column[query] for column in columns)
+        return found
+
+    # Nobody changes labels once they are made, and those that stay are the same object.
+    marks = {query: _Same(labels) for query, labels in qrels.items()}
+    key = ("scores", names, base.grader.key, base.version, base.policy.label, base.policy.weighted, base.min_rating)
+    parts = by_query(project, key, marks, make, (runs,))
+    return {
+        run: {
+            name: {query: parts[query][run][at] for query in by if query in parts and run in parts[query]}
+            for at, name in enumerate(names)
+        }
+        for run, by in runs.items()
+    }
+
+
+def judged_scores(
+    project: Project, source: str, measures: Sequence[str], min_judgment: int
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Measures of all runs on judgments, which stay as they are while people rate questions.
+
+    Args:
+        source: its name, as `core.project.find_source` gives it.
+        measures: standard names of measures of labels.
+        min_judgment: from which a passage is relevant.
+
+    Returns, raises: as `score_runs`.
+    """
+    return project.remember(
+        ("judged", source, tuple(measures), min_judgment),
+        lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
+        OVERRIDING,
+    )
+
+
+class _Same:
+    """What is equal to another one if it holds the same object."""
+
+    def __init__(self, what: object) -> None:
+        self.what = what
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.what is other.what
+
+    def __hash__(self) -> int:
+        return id(self.what)
+
+
 def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
-    qrels = label_qrels(project, base)
-
-    def compute() -> Scores:
-        return _per_query(score_runs(rankings(project), [measure.name], qrels, base.min_rating), measure.name)
-
-    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
-    return _Scored(scores, without_answered_by_topic(project, qrels))
+    scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
+    return _Scored(scores, without_answered_by_topic(project, label_qrels(project, base)))
 
 
 def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
-    intents = answered_questions(project, base)
+    runs = rankings(project)
 
-    def compute() -> Scores:
+    def make(intents: Intents) -> dict[str, dict[str, float]]:
         evaluator = make_intent_evaluator(measure, intents)
-        return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
+        found: dict[str, dict[str, float]] = {query: {} for query in intents}
+        for run, by in runs.items():
+            for query, score in evaluator({query: by[query] for query in intents if query in by}).items():
+                found[query][run] = score
+        return found
 
-    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
-    return _Scored(scores, without_answered_by_topic(project, intents))
+    parts = from_answers(project, base, measure.name, make, (runs,))
+    scores = {
+        run: {query: parts[query][run] for query in by if query in parts and run in parts[query]}
+        for run, by in runs.items()
+    }
+    return _Scored(scores, without_answered_by_topic(project, parts))
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
@@ -135,8 +217,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
-        table = labels(project, base)
-        needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+        needed, usable = label_pairs(project, base)
         if not usable:
             raise InputError(
                 "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)
@@ -179,13 +260,17 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
 
 
 def _queries_with_questions(project: Project, base: Basis) -> list[str]:
-    rows = project.rows(
-        f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-        f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
-        " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
-        base.parameters,
-    )
-    return [query for (query,) in rows]
+    def compute() -> list[str]:
+        rows = project.rows(
+            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
+            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+            base.parameters,
+        )
+        return [query for (query,) in rows]
+
+    key = ("queries with questions", base.grader.key, base.version)
+    return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:

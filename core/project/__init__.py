@@ -28,6 +28,7 @@ from core.project.backup_schedule import (
 from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
+from core.project.by_query import by_query
 from core.project.checkpoints import MARK
 from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.doubles import (
@@ -133,6 +134,7 @@ from core.project.pool import (
     set_pool_depth,
 )
 from core.project.project import (
+    OVERRIDING,
     Cursor,
     Project,
     as_act,
@@ -215,6 +217,7 @@ __all__ = [
     "MOST_WANTED",
     "NOT_RETRIEVED",
     "ORACLE",
+    "OVERRIDING",
     "PARTS",
     "PREFIX",
     "RANKED",
@@ -293,6 +296,7 @@ __all__ = [
     "begin_freeze",
     "boards",
     "bring_back",
+    "by_query",
     "by_rank",
     "change_member",
     "check_new",

@@ -33,6 +33,9 @@ P = ParamSpec("P")
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
 
+OVERRIDING = ("override", "withdraw override")
+"""Acts that leave judgments as they are, and what else is no rating of a question; they come by the hundred."""
+
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
 """Grows where what is being worked out reads something that may be hidden from somebody."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from importlib import import_module
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 import pytest
@@ -13,11 +15,11 @@ from core.labels import (
     RANKED,
     Basis,
     Policy,
-    answered_questions,
     basis,
     coverage,
     covered,
     first_answers,
+    from_answers,
     graded_pairs,
     labels,
     override,
@@ -27,6 +29,9 @@ from core.labels import (
 from core.project import Project, judging, refresh_pool
 from core.types import Question
 from tests.made.projects import fill, new_project
+
+# The package has a function of that name.
+kept = import_module("core.project.by_query")
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -102,6 +107,7 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
     for name, value in limits.items():
         monkeypatch.setattr(f"core.labels.matrices.{name}", value)
     # As a project that was opened again: nothing is known of it.
+    monkeypatch.setattr(kept, "_KEPT", WeakKeyDictionary())
     project = Project(made._database)
     for policy in POLICIES:
         base = basis(project, policy)
@@ -149,7 +155,8 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
         for policy in policies:
             base = basis(made, policy)
             pd.testing.assert_frame_equal(labels(made, base), labels_in_sql(made, base), check_dtype=False)
-            assert answered_questions(made, base) == answers_in_sql(made, base)
+            assert coverage(made, base)[policy.min_rating] == coverage_in_sql(made, base)
+            assert from_answers(made, base, "as they are", lambda found: found) == answers_in_sql(made, base)
             told = pool_summary(made, base).select(
                 ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]
             )
