@@ -5,7 +5,6 @@ from __future__ import annotations
 from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import (
-    Intents,
     from_answers,
     label_pairs,
     label_qrels,
@@ -38,7 +37,6 @@ __all__ = [
     "MISSING",
     "RANKED",
     "Basis",
-    "Intents",
     "Override",
     "Policy",
     "Progress",

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.bank import bank_for
 from core.labels.basis import Basis
 from core.labels.matrices import Layout, Matrices, matrices
 from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
+from core.measures import Answers, answers_of
 from core.project import RATED_BY_HAND, Project, Qrels, by_query, pool_mark
 
 if TYPE_CHECKING:
@@ -186,15 +186,11 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
     return project.remember(("qrels", base.key), compute)
 
 
-Intents = dict[str, dict[str, dict[str, int]]]
-"""Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
-
-
 def from_answers(
     project: Project,
     base: Basis,
     key: Hashable,
-    make: Callable[[Intents], Mapping[str, T]],
+    make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
     made_of: Sequence[object] = (),
 ) -> dict[str, T]:
     """What can be made of the questions that each passage answers, by query; kept as `core.project.by_query` does.
@@ -210,26 +206,17 @@ def from_answers(
     known, pool = matrices(project, base), pooled_passages(project)
     columns = _columns(project, base, known.layout)
     number_of = {pool["query_id"][int(own[0])].as_py(): number for number, (own, _) in enumerate(columns) if len(own)}
-    ends = np.cumsum([len(weights) for weights in known.layout.weights])
 
-    def answers(query_ids: Sequence[str]) -> Intents:
-        ids = _question_ids(project, base)
+    def answers(query_ids: Sequence[str]) -> dict[str, Answers]:
         numbers = [number_of[query_id] for query_id in query_ids]
-        found: Intents = {}
+        found = {}
         for query_id, number, (ratings, given) in zip(
             query_ids, numbers, _ratings(known, columns, numbers), strict=True
         ):
-            asked = ids[ends[number] - len(given) : ends[number]][given > 0]
-            ratings = ratings[:, given > 0]
-            rated = ratings != MISSING
-            graded = rated.any(axis=1)
-            if graded.any():
-                yes = (ratings >= base.min_rating).astype(int)
-                passages = pool["passage_id"].take(pa.array(columns[number][0][graded])).to_pylist()
-                found[query_id] = {
-                    passage: dict(zip(asked[here], row[here].tolist(), strict=True))
-                    for passage, here, row in zip(passages, rated[graded], yes[graded], strict=True)
-                }
+            passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
+            # A question of weight 0 or less is nothing that one looks for.
+            if (known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)) is not None:
+                found[query_id] = known_here
         return found
 
     def made(query_ids: Sequence[str]) -> dict[str, T | None]:
@@ -239,19 +226,3 @@ def from_answers(
     named = ("answers", key, base.grader.key, base.version, base.min_rating)
     parts = by_query(project, named, marks, made, (pool, known.layout, *made_of))
     return {query_id: part for query_id, part in parts.items() if part is not None}
-
-
-def _question_ids(project: Project, base: Basis) -> NDArray[np.object_]:
-    """The ids of the questions of all queries in the order of the matrices; of a direct judge those of the queries."""
-
-    def compute() -> NDArray[np.object_]:
-        ids: NDArray[np.object_] = project.table(
-            f"SELECT id FROM {bank_for(base.grader.spec)} JOIN (SELECT question_key, question_id AS id FROM questions"
-            " UNION ALL SELECT query_key, query_id FROM queries) USING (question_key) ORDER BY query_key, question_key",
-            base.parameters,
-        )["id"].to_numpy()
-        return ids
-
-    return project.remember(
-        ("ids of questions", base.grader.key, base.version), compute, RATED_BY_HAND, pool_mark(project)
-    )

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import Basis, Intents, Policy, Scores, basis, coverage, from_answers, label_pairs, label_qrels
+from core.labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
 from core.leaderboard.normalised import Normalised, normalised_scores
-from core.measures import Measure, MeasureBasis, make_evaluator, make_intent_evaluator, parse_measure
+from core.leaderboard.scoring import intent_scores, judged_scores, label_scores, score_runs
+from core.measures import Measure, MeasureBasis, parse_measure
 from core.project import (
-    OVERRIDING,
     RATED_BY_HAND,
     Project,
     Qrels,
-    Runs,
     as_act,
     boards,
-    by_query,
     find_source,
     judgments,
     lengths,
     pool_mark,
     rankings,
 )
-
-
-def score_runs(
-    runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of runs on qrels.
-
-    Args:
-        runs: as `rankings` gives them.
-        threshold: the value from which a passage is relevant in binary measures.
-
-    Returns:
-        Score by query by measure by run; queries that a run skipped are not there.
-
-    Raises:
-        InputError: a measure is unknown.
-    """
-    evaluator = make_evaluator(measures, qrels, threshold)
-    return {run: evaluator(ranking) for run, ranking in runs.items()}
 
 
 @as_act("see boards")
@@ -97,97 +76,14 @@ class _Scored:
     share_of: Normalised | None = None
 
 
-def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of all runs on the labels; after a change only the queries whose labels it touched are scored again.
-
-    Args:
-        measures: standard names of measures of labels.
-
-    Returns:
-        As `score_runs`.
-
-    Raises:
-        InputError: a measure is unknown.
-    """
-    runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
-
-    def make(queries: Sequence[str]) -> dict[str, dict[str, tuple[float, ...]]]:
-        some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
-        scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
-        found: dict[str, dict[str, tuple[float, ...]]] = {query: {} for query in queries}
-        for run, by_measure in scored.items():
-            columns = [by_measure[name] for name in names]
-            for query in columns[0]:
-                found[query][run] = tuple(column[query] for column in columns)
-        return found
-
-    # Nobody changes labels once they are made, and those that stay are the same object.
-    marks = {query: _Same(labels) for query, labels in qrels.items()}
-    key = ("scores", names, base.grader.key, base.version, base.policy.label, base.policy.weighted, base.min_rating)
-    parts = by_query(project, key, marks, make, (runs,))
-    return {
-        run: {
-            name: {query: parts[query][run][at] for query in by if query in parts and run in parts[query]}
-            for at, name in enumerate(names)
-        }
-        for run, by in runs.items()
-    }
-
-
-def judged_scores(
-    project: Project, source: str, measures: Sequence[str], min_judgment: int
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of all runs on judgments, which stay as they are while people rate questions.
-
-    Args:
-        source: its name, as `core.project.find_source` gives it.
-        measures: standard names of measures of labels.
-        min_judgment: from which a passage is relevant.
-
-    Returns, raises: as `score_runs`.
-    """
-    return project.remember(
-        ("judged", source, tuple(measures), min_judgment),
-        lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
-        OVERRIDING,
-    )
-
-
-class _Same:
-    """What is equal to another one if it holds the same object."""
-
-    def __init__(self, what: object) -> None:
-        self.what = what
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.what is other.what
-
-    def __hash__(self) -> int:
-        return id(self.what)
-
-
 def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
     scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
     return _Scored(scores, without_answered_by_topic(project, label_qrels(project, base)))
 
 
 def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
-    runs = rankings(project)
-
-    def make(intents: Intents) -> dict[str, dict[str, float]]:
-        evaluator = make_intent_evaluator(measure, intents)
-        found: dict[str, dict[str, float]] = {query: {} for query in intents}
-        for run, by in runs.items():
-            for query, score in evaluator({query: by[query] for query in intents if query in by}).items():
-                found[query][run] = score
-        return found
-
-    parts = from_answers(project, base, measure.name, make, (runs,))
-    scores = {
-        run: {query: parts[query][run] for query in by if query in parts and run in parts[query]}
-        for run, by in runs.items()
-    }
-    return _Scored(scores, without_answered_by_topic(project, parts))
+    scores, queries = intent_scores(project, measure, base)
+    return _Scored(scores, without_answered_by_topic(project, queries))
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
