@@ -54,7 +54,7 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
 
     # Nobody changes labels once they are made, and those that stay are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
-    key = ("scores", names, base.grader.key, base.version, base.policy.label, base.policy.weighted, base.min_rating)
+    key = ("scores", names, base.grader.key, base.policy.label, base.policy.weighted, base.min_rating)
     parts = by_query(project, key, marks, make, (runs,))
     return {
         run: {

@@ -20,7 +20,7 @@ from core.labels import (
     overriding,
     scored,
 )
-from core.project import Project
+from core.project import RATED_BY_HAND, Project
 from core.review.changes.comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from core.types import Question
 
@@ -101,14 +101,18 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
 
 def banks(project: Project, before: Basis, after: Basis) -> Banks:
     """What every query and topic asks in two states."""
-    old, new = (
-        {
-            query_id: {question.question_id: question for question in asked}
-            for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
-        }
-        for base in (before, after)
-    )
-    return old, new
+
+    def compute() -> Banks:
+        old, new = (
+            {
+                query_id: {question.question_id: question for question in asked}
+                for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
+            }
+            for base in (before, after)
+        )
+        return old, new
+
+    return project.remember(("banks", before.version, after.version), compute, RATED_BY_HAND)
 
 
 def responsible_questions(

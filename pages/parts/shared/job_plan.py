@@ -70,6 +70,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
     without = project.remember(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: left_out(project, grader.spec, version, scope.queries),
+        RATED_BY_HAND,
+        pool_mark(project),
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
