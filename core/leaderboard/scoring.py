@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.labels import Basis, Scores, from_answers, label_qrels
 from core.measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
 from core.project import OVERRIDING, RATED_BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
@@ -41,28 +44,28 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
         InputError: a measure is unknown.
     """
     runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
+    answering: dict[str, list[str]] = {}
+    for run, by in runs.items():
+        for query in by:
+            answering.setdefault(query, []).append(run)
 
-    def make(queries: Sequence[str]) -> dict[str, dict[str, tuple[float, ...]]]:
+    def make(queries: Sequence[str]) -> dict[str, NDArray[np.float64]]:
         some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
         scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
-        found: dict[str, dict[str, tuple[float, ...]]] = {query: {} for query in queries}
-        for run, by_measure in scored.items():
-            columns = [by_measure[name] for name in names]
-            for query in columns[0]:
-                found[query][run] = tuple(column[query] for column in columns)
-        return found
+        return {
+            query: np.array([[scored[run][name][query] for name in names] for run in answering.get(query, ())])
+            for query in queries
+        }
 
     # Nobody changes labels once they are made, and those that stay are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
     key = ("scores", names, base.grader.key, base.policy.label, base.policy.weighted, base.min_rating)
-    parts = by_query(project, key, marks, make, (runs,))
-    return {
-        run: {
-            name: {query: parts[query][run][at] for query in by if query in parts and run in parts[query]}
-            for at, name in enumerate(names)
-        }
-        for run, by in runs.items()
-    }
+    found: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
+    for query, scores in by_query(project, key, marks, make, (runs,)).items():
+        for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):
+            for name, score in zip(names, of_run, strict=True):
+                found[run][name][query] = score
+    return found
 
 
 def judged_scores(
@@ -103,22 +106,17 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     Returns:
         Score by query by run, and the queries of which anything is rated, in the order of the project.
     """
-    runs = rankings(project)
+    runs, ranked = rankings(project), _tops(project, measure.depth)
 
-    def make(answers: Mapping[str, Answers]) -> dict[str, dict[str, float]]:
-        evaluator, ranked = make_intent_evaluator(measure, answers), _tops(project, measure.depth)
-        return {
-            query: dict(zip(ranked[query], evaluator.of(query, list(ranked[query].values())), strict=True))
-            if query in ranked
-            else {}
-            for query in answers
-        }
+    def make(answers: Mapping[str, Answers]) -> dict[str, NDArray[np.float64]]:
+        evaluator = make_intent_evaluator(measure, answers)
+        return {query: np.array(evaluator.of(query, list(ranked.get(query, {}).values()))) for query in answers}
 
     parts = from_answers(project, base, measure.name, make, (runs,))
-    scores = {
-        run: {query: parts[query][run] for query in by if query in parts and run in parts[query]}
-        for run, by in runs.items()
-    }
+    scores: Scores = {run: {} for run in runs}
+    for query, of_query in parts.items():
+        for run, score in zip(ranked.get(query, ()), of_query.tolist(), strict=True):
+            scores[run][query] = score
     return scores, list(parts)
 
 
