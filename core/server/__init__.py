@@ -6,6 +6,7 @@ from core.server.ending import stopping_commands
 from core.server.holding import held, hold, let_go, open_doors, with_role
 from core.server.matrix import FOR_EVERY_TOKEN, Way, ways
 from core.server.routes import routes
+from core.server.sending import send_at_once
 
 __all__ = [
     "FOR_EVERY_TOKEN",
@@ -15,6 +16,7 @@ __all__ = [
     "let_go",
     "open_doors",
     "routes",
+    "send_at_once",
     "stopping_commands",
     "ways",
     "with_role",

@@ -13,13 +13,14 @@ import uvicorn
 from starlette.applications import Starlette
 
 from core.project import CONFIG
-from core.server import hold, let_go, open_doors, routes
+from core.server import hold, let_go, open_doors, routes, send_at_once
 
 CONFIG["threads"] = 1
 
 
 @asynccontextmanager
 async def served(_: Starlette) -> AsyncIterator[None]:
+    send_at_once()
     open_doors(f"http://127.0.0.1:{sys.argv[1]}")
     for path in sys.argv[2:]:
         await asyncio.to_thread(hold, Path(path))

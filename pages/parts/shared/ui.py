@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from core.graders import provide_endpoints, provide_keys
 from core.project import ActName, Project, outsider, projects_folder
-from core.server import hold, let_go, open_doors, stopping_commands, with_role
+from core.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
 
@@ -54,6 +54,7 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
     The project that was named at its start is open from then on, so that commands and scripts find it there.
     """
+    send_at_once()
     open_doors(_own_address())
     # A command may come before anybody has opened a screen.
     provide_keys(visitor.secret)
