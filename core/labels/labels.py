@@ -15,7 +15,7 @@ from core.labels.basis import Basis
 from core.labels.matrices import Layout, Matrices, matrices
 from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
 from core.measures import Answers, answers_of
-from core.project import RATED_BY_HAND, Project, Qrels, by_query, pool_mark
+from core.project import BY_HAND, RATED_BY_HAND, Project, Qrels, by_query, pool_mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def pooled_passages(project: Project) -> pa.Table:
             "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id FROM pool p"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position"
         ),
-        RATED_BY_HAND,
+        BY_HAND,
         pool_mark(project),
     )
 

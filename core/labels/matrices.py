@@ -20,7 +20,7 @@ from core.bank import bank_for
 from core.labels.basis import Basis
 from core.labels.ratings import GRADED, overriding
 from core.labels.rules import MISSING, Ratings
-from core.project import DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
+from core.project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,7 +182,7 @@ def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matric
     if layout.starts[-1] > KEPT:
         return Matrices(layout, fill())
     key = ("grades", base.grader.key, base.version, depth)
-    return Matrices(layout, project.remember(key, fill, RATED_BY_HAND, layout.mark))
+    return Matrices(layout, project.remember(key, fill, BY_HAND, layout.mark))
 
 
 def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.labels import Basis, Scores, from_answers, label_qrels
 from core.measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
-from core.project import OVERRIDING, RATED_BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
+from core.project import ABOUT_QUESTIONS, BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
 
 
 def score_runs(
@@ -83,7 +83,7 @@ def judged_scores(
     return project.remember(
         ("judged", source, tuple(measures), min_judgment),
         lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
-        OVERRIDING,
+        ABOUT_QUESTIONS,
     )
 
 
@@ -130,4 +130,4 @@ def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
                 found.setdefault(query, {})[run] = trec_order(scores, depth)
         return found
 
-    return project.remember(("tops", depth), compute, RATED_BY_HAND)
+    return project.remember(("tops", depth), compute, BY_HAND)

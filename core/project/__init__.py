@@ -81,6 +81,7 @@ from core.project.generated import (
 from core.project.gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
 from core.project.judging import (
     ADJUDICATED,
+    BY_HAND,
     JUDGE,
     PREFIX,
     RATED_BY_HAND,
@@ -134,7 +135,7 @@ from core.project.pool import (
     set_pool_depth,
 )
 from core.project.project import (
-    OVERRIDING,
+    ABOUT_QUESTIONS,
     Cursor,
     Project,
     as_act,
@@ -197,9 +198,11 @@ from core.project.tokens import (
 )
 
 __all__ = [
+    "ABOUT_QUESTIONS",
     "ABOUT_ROLES",
     "ACTS",
     "ADJUDICATED",
+    "BY_HAND",
     "CLOSED_BOOK",
     "CONFIG",
     "DEFAULT_POOL_DEPTH",
@@ -217,7 +220,6 @@ __all__ = [
     "MOST_WANTED",
     "NOT_RETRIEVED",
     "ORACLE",
-    "OVERRIDING",
     "PARTS",
     "PREFIX",
     "RANKED",

@@ -34,7 +34,9 @@ SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
 
 OVERRIDING = ("override", "withdraw override")
-"""Acts that leave judgments as they are, and what else is no rating of a question; they come by the hundred."""
+"""Acts that change what people say of questions, and nothing else."""
+ABOUT_QUESTIONS = (*OVERRIDING, "save bank")
+"""Acts that leave judgments as they are, and runs, passages and grades."""
 
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
