@@ -62,7 +62,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
         persist_state="session",
     )  # fmt: skip
     scope = Scope(queries=tuple(chosen) or None)
-    found = _planned(project, grader, scope)
+    with st.spinner("Counting pairs", show_time=False):
+        found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
