@@ -215,10 +215,11 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
             if read.asked:
                 ui.go("question_bank", "These questions in the bank", query=read.query_id)
     with st.container(key="desk-beside"):
-        presence.beside(project, read.query_id)
         blind_beside(project, read.query_id, read.passage_id)
         guidelines_beside(project, read.query_id)
         beside.judge(project, read)
+        # Below what one presses: whoever comes or goes moves no button that is about to be pressed.
+        presence.beside(project, read.query_id)
         if hidden:
             st.caption("Blind: ratings, labels, ranks and the judgments of others appear once you have judged.")
             return

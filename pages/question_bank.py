@@ -121,13 +121,13 @@ place = {
     "previous": queries[at - 1].query_id if at else "",
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
-presence.beside(project, query.query_id)
 bank_bar.bar(project, query, str(place["previous"]), str(place["next"]))
 with st.container(key="bank-columns"):
     left, middle, right = st.columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):
+    presence.beside(project, query.query_id)
     bank_impact.beside(project, query, view)
 with middle:
     diagnosis, grader = None, policy_widgets.grader(project)

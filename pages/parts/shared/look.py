@@ -163,6 +163,11 @@ STYLE = """
 [data-testid="stVegaLiteChart"] svg text[fill="#808495"] { fill: var(--ew-dim); }
 /* What has no room in a box of choices ends in an ellipsis. */
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+/* What others saved is told above the page, and moves nothing on it. */
+[data-testid="stLayoutWrapper"]:has(> .st-key-news) { position: fixed; top: 0; right: 2.2rem; z-index: 999991;
+  width: auto; }
+.st-key-news { height: 2.2rem; gap: 0.6rem; padding-left: 0.6rem; justify-content: flex-end;
+  background: light-dark(#ffffff, #16191c); }
 /* What listens and shows nothing takes no room. */
 .st-key-remember, .st-key-place, .st-key-redraw, .st-key-links-to-home { display: none; }
 """

@@ -57,7 +57,8 @@ def _news(project: Project, seen: int) -> None:
         st.rerun()
     if not others:
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
+    # It stands beside the page: what it would push aside could be a list that is open, which closes when it moves.
+    with st.container(key="news", horizontal=True, vertical_alignment="center"):
         st.caption(f":material/sync: {ui.plain(', '.join(others))} saved something since.", width="content")
         if presses.button("Show it", type="tertiary", key="show what others saved"):
             st.rerun()
