@@ -32,6 +32,7 @@ if __name__ == "__main__":
     icon = Path(__file__).parent / "docs" / "icon.png"
     st.set_page_config(page_title=ui.NAME, page_icon=icon, layout="wide")
 
+    visitor.begin()
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     provide_access(visitor.access)

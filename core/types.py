@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -347,6 +348,59 @@ class GradeColumns:
     details: dict[int, GradeDetail] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
+class GradeBlocks:
+    """Grades of one grader as a line of a file has them, passage by passage: files have millions. Equal to
+    `GradeColumns` that say the same.
+
+    Args:
+        passage_ids, question_ids, ratings, answers: one of each a block: a passage, the questions that it was asked
+            (one list for as many blocks as share it), what they were rated (bytes where each has a rating), and the
+            answers (None where there is none).
+        details: as in `GradeColumns`, by row of all blocks together.
+        size: how many rows these have.
+    """
+
+    grader: GraderSpec
+    passage_ids: list[str] = field(default_factory=list)
+    question_ids: list[list[str]] = field(default_factory=list)
+    ratings: list[bytes | list[int | None]] = field(default_factory=list)
+    answers: list[list[str | None] | None] = field(default_factory=list)
+    details: dict[int, GradeDetail] = field(default_factory=dict)
+    size: int = 0
+
+    def add(
+        self,
+        passage_id: str,
+        question_ids: list[str],
+        ratings: bytes | list[int | None],
+        answers: list[str | None] | None,
+    ) -> None:
+        """Add a block; its lists are kept as they are."""
+        self.passage_ids.append(passage_id)
+        self.question_ids.append(question_ids)
+        self.ratings.append(ratings)
+        self.answers.append(answers)
+        self.size += len(question_ids)
+
+    def columns(self) -> GradeColumns:
+        """The same, row by row."""
+        sizes = list(map(len, self.question_ids))
+        return GradeColumns(
+            self.grader,
+            list(chain.from_iterable(self.question_ids)),
+            [one for one, size in zip(self.passage_ids, sizes, strict=True) for _ in range(size)],
+            list(chain.from_iterable(self.ratings)),
+            [one for given, size in zip(self.answers, sizes, strict=True) for one in given or [None] * size],
+            self.details,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, GradeBlocks):
+            other = other.columns()
+        return self.columns() == other
+
+
 @dataclass
 class GradedQuery:
     """One line of an Autograder/RUBRIC file: a query with its passages and all that is known of them.
@@ -361,7 +415,7 @@ class GradedQuery:
     judgments: list[Judgment] = field(default_factory=list)
     rankings: Mapping[str, Sequence[Ranked]] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
-    grades: list[GradeColumns] = field(default_factory=list)
+    grades: Sequence[GradeColumns | GradeBlocks] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

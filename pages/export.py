@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.exchange import exporting, qrels_head
-from core.labels import Policy, Readiness, basis, labels, readiness
+from core.labels import Policy, Readiness, basis, progress, readiness
 from core.project import Project
 from core.text import how_many
 from pages.parts.export.files import download, others
@@ -26,8 +26,8 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
     base = basis(project, policy)
-    table = labels(project, base)
-    labelled = int(table["label"].notna().sum())
+    counted = {label: number for label, number in progress(project, base).labels.items() if label is not None}
+    labelled = sum(counted.values())
     state = readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
@@ -48,9 +48,8 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     _rests_on(state, labelled)
     left, right = st.columns(2)
     with left, st.expander("How labels are distributed", expanded=True):
-        counted = table["label"].value_counts().sort_index(ascending=False)
         st.dataframe(
-            {"Label": counted.index.tolist(), "Passages": counted.tolist()}, hide_index=True,
+            {"Label": list(counted), "Passages": list(counted.values())}, hide_index=True,
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
     with right, st.expander("First lines", expanded=True):

@@ -95,7 +95,8 @@ _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, an
 
 def _question(row: tuple[Any, ...]) -> Question:
     values = list(row)
-    values[8] = tuple(json.loads(row[8]))
+    # Most questions have no choices.
+    values[8] = () if row[8] == "[]" else tuple(json.loads(row[8]))
     return Question(*values)
 
 

@@ -36,10 +36,7 @@ def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -
     Raises:
         InputError: there is no label.
     """
-    return project.remember(
-        ("qrels head", policy, binary, lines),
-        lambda: qrels(project, policy, binary=binary).split("\n", lines)[:lines],
-    )
+    return qrels(project, policy, binary=binary, lines=lines).splitlines()
 
 
 def runs_zip(project: Project) -> bytes:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import io
+from itertools import islice
 
 from core import bank
 from core.catalogue import how_to_grade
 from core.errors import InputError
 from core.exchange.graded_export import graded_queries
 from core.formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
-from core.labels import Policy, basis, labels
+from core.labels import Policy, basis, label_qrels
 from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project, find_source, judgments, sources
 
 
-def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool = False) -> str:
+def qrels(
+    project: Project, policy: Policy, source: str = "exam", binary: bool = False, lines: int | None = None
+) -> str:
     """Labels, or the judgments of a source, in trec_eval's four columns.
 
     Args:
         source: `exam` for labels from grades, or the name of a source of judgments.
         binary: write 1 for what is relevant under the policy and 0 for the rest.
+        lines: how many to write at most; all for None.
 
     Returns:
         One line a labelled (query, passage), in the pool's order; passages without a label are left out.
@@ -29,20 +33,19 @@ def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool =
     """
     if source == "exam":
         base = basis(project, policy)
-        table = labels(project, base).dropna(subset=["label"])
-        rows = list(zip(table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True))
-        threshold = base.min_rating
+        found, threshold = label_qrels(project, base), base.min_rating
     else:
-        found = judgments(project, find_source(project, source))
-        rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
-        threshold = policy.min_judgment
-    if not rows:
+        found, threshold = judgments(project, find_source(project, source)), policy.min_judgment
+    if not found:
         # A source of judgments has at least one.
         raise InputError("There are no labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
-    if binary:
-        rows = [(query, passage, int(value >= threshold)) for query, passage, value in rows]
+    rows = (
+        (query, passage, int(value >= threshold) if binary else value)
+        for query, values in found.items()
+        for passage, value in values.items()
+    )
     out = io.StringIO()
-    trec_qrels.write_qrels(rows, out)
+    trec_qrels.write_qrels(islice(rows, lines), out)
     return out.getvalue()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from core.limits import exceeded, limit
 from core.project import PassageFiles, RankingFile
 from core.text import clean_text
 from core.types import (
-    GradeColumns,
+    GradeBlocks,
     GradeDetail,
     GradedQuery,
     GraderSpec,
@@ -110,6 +111,7 @@ class GradedFiles:
         self._out.close()
         self.rankings.close()
         self.passages.close()
+        pa.default_memory_pool().release_unused()
 
     def take_questions(self) -> dict[str, Question]:
         """All questions by id; they are not kept."""
@@ -156,30 +158,43 @@ class GradedFiles:
         self.passages.take(line.passages)
         batch.judgments += line.judgments
         self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
-        for columns in line.grades:
-            self._take_grades(columns, row_of)
+        for grades in line.grades:
+            assert isinstance(grades, GradeBlocks), "that is how they are read"
+            self._take_grades(grades, row_of)
 
-    def _take_grades(self, columns: GradeColumns, row_of: dict[str, int]) -> None:
-        number, known = self._number(columns.grader), self._batch.asked
-        # A file names the same few questions and passages again and again: they are looked up once here, as numbers.
-        asked = {one: known.setdefault((number, one), len(known)) for one in dict.fromkeys(columns.question_ids)}
-        size = len(columns.ratings)
+    def _take_grades(self, grades: GradeBlocks, row_of: dict[str, int]) -> None:
+        sizes = list(map(len, grades.question_ids))
+        passages = np.fromiter(map(row_of.__getitem__, grades.passage_ids), np.int32, len(sizes))
         table: dict[str, Any] = {
-            "asked": np.fromiter(map(asked.__getitem__, columns.question_ids), np.int32, size),
-            "passage": np.fromiter(map(row_of.__getitem__, columns.passage_ids), np.int32, size),
-            "rating": columns.ratings,
+            "asked": self._asked(self._number(grades.grader), grades.question_ids),
+            "passage": np.repeat(passages, sizes),
+            "rating": _ratings(grades.ratings),
         }
-        if columns.answers.count(None) < size:
+        if any(grades.answers):
+            answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
             # An answer is marked in its passage, which is kept clean too.
-            table["answer"] = [answer and clean_text(answer) for answer in columns.answers]
-            self._characters += sum(map(len, filter(None, columns.answers)))
-        if columns.details:
-            rows = [columns.details.get(row, GradeDetail()) for row in range(size)]
+            table["answer"] = [answer and clean_text(answer) for answer in answers]
+            self._characters += sum(map(len, filter(None, answers)))
+        if grades.details:
+            rows = [grades.details.get(row, GradeDetail()) for row in range(grades.size)]
             for name in DETAILS.keys() - {"answer"}:
                 table[name] = [getattr(row, name) for row in rows]
-            self._characters += sum(len(row.raw or "") for row in columns.details.values())
+            self._characters += sum(len(row.raw or "") for row in grades.details.values())
         self._grades.append(_table(table))
-        self._rows += size
+        self._rows += grades.size
+
+    def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
+        """The places in `Batch.asked` of what passages were asked, one after the other."""
+        known = self._batch.asked
+        # A file asks passage after passage the same: that is looked up once.
+        lists = [ids for ids, before in zip(question_ids, [None, *question_ids], strict=False) if ids is not before]
+        places = {one: known.setdefault((grader, one), len(known)) for one in dict.fromkeys(chain.from_iterable(lists))}
+        numbers, last, own = list[np.ndarray](), None, np.zeros(0, np.int32)
+        for ids in question_ids:
+            if ids is not last:
+                last, own = ids, np.fromiter(map(places.__getitem__, ids), np.int32, len(ids))
+            numbers.append(own)
+        return np.concatenate(numbers)
 
     def _number(self, spec: GraderSpec) -> int:
         number = self._numbers.setdefault(spec.fingerprint, len(self.graders))
@@ -198,6 +213,12 @@ class GradedFiles:
 def _table(columns: dict[str, Any]) -> pa.Table:
     types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
     return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
+
+
+def _ratings(blocks: Sequence[bytes | list[int | None]]) -> Sequence[int | None] | np.ndarray:
+    """Ratings block by block as a column."""
+    given = [block for block in blocks if isinstance(block, bytes)]
+    return np.frombuffer(b"".join(given), np.int8) if len(given) == len(blocks) else list(chain.from_iterable(blocks))
 
 
 def _facets(line: GradedQuery) -> list[str]:

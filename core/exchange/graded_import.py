@@ -95,18 +95,24 @@ class GradedImport:
         # What a direct judge was asked has the id of its query.
         texts: dict[str, str | None] = dict.fromkeys(query.query_id for query in self.files.queries)
         texts |= {question.question_id: question.text.strip() if question.text else None for question in clean}
-        columns: dict[str, list[Any]] = {"question_id": list(texts), "text": list(texts.values())}
-        with lent(self.cursor, "read_questions", table_of(columns, dict.fromkeys(columns, "VARCHAR"))):
+        columns: dict[str, Sequence[Any]] = {
+            "row": range(len(texts)),
+            "question_id": list(texts),
+            "text": list(texts.values()),
+        }
+        types = {"row": "INTEGER", "question_id": "VARCHAR", "text": "VARCHAR"}
+        with lent(self.cursor, "read_questions", table_of(columns, types)):
             found = self.cursor.execute(
-                "SELECT question_id, min(coalesce(w.text_key, n.text_key, t.text_key)) AS text_key"
+                "SELECT row, min(coalesce(w.text_key, n.text_key, t.text_key)) AS meant"
                 " FROM read_questions r LEFT JOIN question_texts t ON t.placeholder = r.question_id"
                 # A grade is about the words that its file gives, or, for an id alone, about the first wording.
                 " LEFT JOIN question_texts w ON w.text = r.text"
                 " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
                 "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id)"
-                " GROUP BY question_id"
-            ).fetchall()
-        return {question_id: key for question_id, key in found if key is not None}
+                " GROUP BY row HAVING meant IS NOT NULL ORDER BY row"
+            ).fetchnumpy()
+        ids = list(texts)
+        return {ids[row]: key for row, key in zip(found["row"].tolist(), found["meant"].tolist(), strict=True)}
 
     def _list_passages(self) -> None:
         """Put what the lines list into the pool."""

@@ -1,21 +1,43 @@
-"""What runs rank in a line of a graded file, looked at together where nothing in it is out of the ordinary."""
+"""What runs rank in a line of a graded file: looked at together, or where something is unusual one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from core.formats.graded_line import FAULTS, Given, Line, refused_of, topic_of
 from core.formats.source import Refused, good_id
 from core.formats.trec_qrels import LARGEST
-from core.types import RankedColumns
+from core.types import Ranked, RankedColumns
 
-Given = list[tuple[str, Sequence[dict[str, Any]]]]
-"""Ids of passages, and what the file has as their rankings."""
+_RANK = attrgetter("rank")
 
 
-def ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
+def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
+    """What runs rank, by run, once all passages of the line are known.
+
+    Raises:
+        Refused: something in it cannot be used; the message names the passage.
+    """
+    if not state.ranked:
+        return {}
+    columns = _ranked_columns(state.query_id, state.ranked)
+    if columns is not None:
+        return columns
+    for passage_id, entries in state.ranked:
+        try:
+            for entry in entries:
+                _ranking(entry, (state.query_id, passage_id), state)
+        except FAULTS as fault:
+            raise refused_of(passage_id, fault) from fault
+    return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
+
+
+def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     """The rankings of a line; None where anything in them is wrong, unusual or twice, so that each is to be looked at.
 
     Args:
@@ -47,3 +69,32 @@ def ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     if (abs(rank) > LARGEST).any() or not np.isfinite(score).all() or (places[1:] == places[:-1]).any():
         return None
     return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
+
+
+def _ranking(entry: dict[str, Any], own: tuple[str, str], state: Line) -> None:
+    """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
+    name, rank, score = entry["method"], entry["rank"], float(entry["score"])
+    ranking = state.rankings.get(name)
+    if ranking is None:
+        if not isinstance(name, str):
+            raise Refused("the method of a ranking is not a text")
+        ranking = state.rankings[good_id(name, "run")] = {}
+    if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
+        raise Refused("a ranking has a rank that is no integer or a score that is no number")
+    named = entry.get("queryId")
+    place = own if named == own[0] else (topic_of(named, state), own[1])
+    before = ranking.get(place)
+    if before is not None:
+        state.remark("a passage stands twice in one ranking: its better rank is kept")
+    if before is None or rank < before.rank:
+        ranking[place] = Ranked(*place, rank, score)
+
+
+def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
+    """A ranking by topic, in the order in which the file first names them, then by rank."""
+    if len({ranked.query_id for ranked in ranking}) == 1:
+        return sorted(ranking, key=_RANK)
+    by_topic: dict[str, list[Ranked]] = {}
+    for ranked in ranking:
+        by_topic.setdefault(ranked.query_id, []).append(ranked)
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=_RANK)]

@@ -15,7 +15,7 @@ from core.formats import grade_details
 from core.formats.graded_form import DIRECT, OURS, answered, described
 from core.formats.queries import query_row
 from core.formats.question_bank import question_row
-from core.types import GradeColumns, GradedQuery, Kind, Query, Question
+from core.types import GradeBlocks, GradeColumns, GradedQuery, Kind, Query, Question
 
 Rows = range | list[int]
 """Places in the columns of grades; in most files the grades of a passage follow each other."""
@@ -117,7 +117,8 @@ def _record(graded: GradedQuery) -> list[Any]:
             of(entry.passage_id)["paragraph_data"]["rankings"].append(ranked)
     nuggets = {question.question_id for question in graded.questions if question.kind == "nugget"}
     asked: dict[str, list[tuple[list[str], Kind]]] = {}
-    for columns in graded.grades:
+    for given in graded.grades:
+        columns = given.columns() if isinstance(given, GradeBlocks) else given
         written = _written(columns, nuggets)
         direct = columns.grader.method == "direct"
         for passage_id, rows in written.rows.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -164,11 +165,12 @@ def question_of(row: dict[str, Any]) -> Question:
     if not isinstance(active, bool):
         raise Refused(f"active is {active!r}, not true or false")
     subtopic_id = _optional(row, "subtopic_id")
+    # Of what most questions of a query share there is one in memory.
     return Question(
         good_id(question_id, "question"),
-        query_id,
+        sys.intern(query_id),
         text,
-        cast(Kind, kind),
+        cast(Kind, sys.intern(kind)),
         _weight(_given(row, "weight", 1.0)),
         active,
         None if subtopic_id is None else good_id(subtopic_id, "subtopic"),

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-Read = tuple[list[str], list[int | None]]
-"""Ids of questions and what they were rated."""
+Read = tuple[list[str], bytes]
+"""Ids of questions and what they were rated, a byte each."""
 
 KEY = b'"self_ratings"'
 _BEGINNINGS = (KEY + b":[", KEY + b": [")
@@ -36,7 +36,7 @@ class _Known:
 
     Args:
         ids: of its questions.
-        signs: of the list without brackets, each rating 0.
+        signs: of the list without brackets.
         places: of the ratings among these.
     """
 
@@ -86,14 +86,16 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         known = _learnt(lists[numbers[0]])
         if known is None:
             continue
-        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length).copy()
+        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length)
         ratings = signs[:, known.places] - _ZERO
-        signs[:, known.places] = _ZERO
+        like = signs == known.signs
         # What is below "0" is great, too, as these numbers have no sign.
-        same = (signs == known.signs).all(axis=1) & (ratings <= 9).all(axis=1)
-        for number, row, own in zip(numbers, ratings.tolist(), same.tolist(), strict=True):
-            if own:
-                found[number] = known.ids, row
+        like[:, known.places] = ratings <= 9
+        same = like.all(axis=1)
+        rows, size = ratings.tobytes(), len(known.ids)
+        for place, number in enumerate(numbers):
+            if same[place]:
+                found[number] = known.ids, rows[place * size : (place + 1) * size]
     return found
 
 
@@ -109,6 +111,4 @@ def _learnt(given: bytes) -> _Known | None:
     ids = [row.get("question_id", row.get("nugget_id")) for row in rows]
     if not all(isinstance(one, str) and one for one in ids):
         return None
-    signs = np.frombuffer(given, np.uint8).copy()
-    signs[places] = _ZERO
-    return _Known(ids, signs, places)
+    return _Known(ids, np.frombuffer(given, np.uint8), places)

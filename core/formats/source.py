@@ -281,7 +281,8 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
             except UnicodeDecodeError as undecodable:
                 raise Refused(_not_utf8(undecodable)) from undecodable
         raise Refused(f"this is not valid JSON: {error.msg} at character {error.colno}") from error
-    if b"\\u0000" in raw and NUL_ESCAPE.search(raw):
+    # One sign is found ten times as fast as six.
+    if b"\\" in raw and b"\\u0000" in raw and NUL_ESCAPE.search(raw):
         raise Refused("the line has a NUL character")
     return value
 

@@ -103,7 +103,10 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
             " last.raw AS raw, attempts FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
             "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures WHERE grader_key = $grader"
             "  GROUP BY ALL)"
-            " ANTI JOIN (FROM grades WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
+            # The grades of all other pairs need not be put up to be looked through.
+            " ANTI JOIN (SELECT question_text_key, passage_text_key FROM grades SEMI JOIN"
+            "  (FROM failures WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
+            "  WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
         )
     else:
         reason = " ".join(f"WHEN {rating} THEN '{reason}'" for rating, reason in DEFAULTS.items())
@@ -113,10 +116,11 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
             " FROM grades WHERE grader_key = $grader AND defaulted"
         )
     return (
-        "SELECT min(query_key) AS query_key, d.question_text_key, d.passage_text_key, any_value(b.asked) AS asked,"
+        "SELECT min(p.query_key) AS query_key, d.question_text_key, d.passage_text_key, any_value(b.asked) AS asked,"
         " any_value(d.rating) AS rating, any_value(d.reason) AS reason, any_value(d.raw) AS raw,"
         " any_value(d.attempts) AS attempts"
         f" FROM ({doubtful}) d JOIN {asked_bank(grader.spec)} b ON b.text_key = d.question_text_key"
-        " JOIN pool p USING (query_key) WHERE p.text_key = d.passage_text_key"
+        # A difference and no equation, by which the engine would put up all that is asked before it looks for these.
+        " JOIN pool p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
         " GROUP BY d.question_text_key, d.passage_text_key"
     )

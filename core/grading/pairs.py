@@ -78,6 +78,55 @@ def missing_pairs(spec: GraderSpec) -> str:
     )
 
 
+def _counts(spec: GraderSpec) -> str:
+    """How many of the pairs of `missing_pairs` there are, as a query over the same parameters.
+
+    Its columns are needed, weightless (of them those whose weight is 0 or less), known, sent and failed.
+
+    The pairs are not put up: a text that the same queries ask as another one is asked of the same passages, which are
+    counted once for both. Of pairs that a grader has seen, it is asked whether they are needed.
+    """
+    titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
+    seen = "question_text_key, passage_text_key FROM"
+    needed = (
+        "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p ON p.text_key = {0}.passage_text_key"
+        # A difference and no equation: the engine would join by both columns, which takes five times as long.
+        " WHERE p.place - b.place = 0"
+    )
+    return (
+        "WITH texts AS MATERIALIZED (SELECT b.asked, b.text_key,"
+        "  list(DISTINCT query_key ORDER BY query_key) AS queries,"
+        "  list(DISTINCT query_key ORDER BY query_key) FILTER (weight > 0) AS weighing"
+        f" FROM {asked_bank(spec)} b SEMI JOIN (FROM queries"
+        "  WHERE $queries IS NULL OR list_contains($queries, query_id)) USING (query_key)"
+        f"{titled} GROUP BY b.asked, b.text_key),"
+        " places AS MATERIALIZED (SELECT queries, row_number() OVER () AS place"
+        "  FROM (SELECT queries FROM texts UNION SELECT weighing FROM texts WHERE weighing IS NOT NULL)),"
+        " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
+        " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
+        "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p USING (query_key)"
+        f"  WHERE p.text_key IS NOT NULL AND {_IN_RUNS} AND {_AMONG}),"
+        f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
+        f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
+        " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
+        # The grades of all other pairs need not be put up to be looked through.
+        f"  ANTI JOIN (SELECT {seen} grades SEMI JOIN failing USING (question_text_key, passage_text_key)"
+        "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
+        f" open AS MATERIALIZED (SELECT question_text_key, passage_text_key FROM unusable u {needed.format('u')}),"
+        f" still_sent AS (FROM open SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
+        "  USING (question_text_key, passage_text_key)),"
+        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled JOIN places USING (place)"
+        "  GROUP BY queries),"
+        " needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts JOIN sizes USING (queries)),"
+        " weighing AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts t"
+        "  JOIN sizes s ON s.queries = t.weighing)"
+        " SELECT pairs, pairs - (SELECT pairs FROM weighing),"
+        f" (SELECT count(*) FROM (FROM grades WHERE grader_key = $grader) g {needed.format('g')}),"
+        " (SELECT count(*) FROM still_sent), (SELECT count(*) FROM open) - (SELECT count(*) FROM still_sent)"
+        " FROM needed"
+    )
+
+
 def make_plan(
     project: Project,
     spec: GraderSpec,
@@ -93,16 +142,15 @@ def make_plan(
     Raises:
         InputError: there is no such run.
     """
-    counted = project.rows(
-        f"SELECT state, count(*), count_if(weight <= 0) FROM ({missing_pairs(spec)}) GROUP BY state",
-        _plan_parameters(project, spec, version, scope),
-    )
-    states = {state: number for state, number, _ in counted}
-    open_pairs = sum(states.get(state, 0) for state in scope.states)
+    needed, weightless, known, sent, failed = project.rows(
+        _counts(spec), _plan_parameters(project, spec, version, scope)
+    )[0]
+    states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
+    open_pairs = sum(states[state] for state in scope.states)
     return Plan(
-        needed=sum(states.values()),
-        known=states.get("known", 0),
-        failed=states.get("failed", 0),
+        needed=needed,
+        known=known,
+        failed=failed,
         to_grade=open_pairs if scope.limit is None else min(open_pairs, scope.limit),
         without_text=int(
             project.value(
@@ -111,8 +159,8 @@ def make_plan(
                 _scope_parameters(project, scope),
             )
         ),
-        weightless=sum(number for _, _, number in counted),
-        sent=states.get("sent", 0),
+        weightless=weightless,
+        sent=sent,
     )
 
 

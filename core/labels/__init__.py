@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
-from core.labels.labels import answered_questions, label_qrels, labels
+from core.labels.labels import (
+    from_answers,
+    label_pairs,
+    label_qrels,
+    labels,
+    pooled_labels,
+    pooled_passages,
+)
 from core.labels.one_query import QueryRatings, labels_under, load_ratings, ratings_beside, scored, wording
 from core.labels.overrides import (
     Override,
@@ -20,7 +27,7 @@ from core.labels.overrides import (
 )
 from core.labels.policy import Policy, Skipped
 from core.labels.progress import Progress, failed_pairs, progress
-from core.labels.ratings import graded_pairs, ratings
+from core.labels.ratings import graded_pairs, overriding, ratings
 from core.labels.readiness import Readiness, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
 from core.labels.summary import pool_summary
@@ -38,7 +45,6 @@ __all__ = [
     "Readiness",
     "Scores",
     "Skipped",
-    "answered_questions",
     "basis",
     "confirm",
     "coverage",
@@ -48,7 +54,9 @@ __all__ = [
     "covered",
     "failed_pairs",
     "first_answers",
+    "from_answers",
     "graded_pairs",
+    "label_pairs",
     "label_qrels",
     "label_sql",
     "labels",
@@ -58,7 +66,10 @@ __all__ = [
     "override",
     "override_all",
     "overrides",
+    "overriding",
     "pool_summary",
+    "pooled_labels",
+    "pooled_passages",
     "progress",
     "queries_of_questions",
     "ratings",

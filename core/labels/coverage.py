@@ -5,7 +5,8 @@ All of it is sums over one relation: the first rank at which each question is an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 
 from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.matrices import matrices
+from core.labels.matrices import Layout, matrices
 from core.labels.ratings import ratings
-from core.labels.rules import MISSING, covered_shares, weight_sql, weights_that_count
-from core.project import GOLD, Project
+from core.labels.rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_count
+from core.project import GOLD, RATED_BY_HAND, Project, by_query, pool_mark
 
 Reference = Literal["gold", "pool"]
 
@@ -94,39 +95,86 @@ def coverage(
     thresholds = tuple(min_ratings) or (base.policy.min_rating,)
     depth = base.policy.cutoff if cutoff is None else cutoff
 
+    levels = np.minimum(thresholds, base.grader.spec.max_rating)
+
     def compute() -> dict[int, Scores]:
         known = matrices(project, base, depth)
+        ranked = _ranked(project, base, known.layout, depth)
+        asked = known.layout.weights
+        answering = {number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()}
+        of_grader = (base.grader.key, base.version, depth)
+
+        def best(numbers: Sequence[int]) -> dict[int, Ratings]:
+            found = {}
+            for number in numbers:
+                columns, first = ranked.columns[number], ranked.first[number]
+                ratings = np.maximum.reduceat(known.ratings(number)[:, columns], first, axis=1)
+                found[number] = ratings[known.layout.rows[number]]
+            return found
+
+        def shares(numbers: Sequence[int]) -> dict[int, list[list[float]]]:
+            found = {}
+            for number in numbers:
+                answered = (bests[number][:, None] >= levels[:, None]).reshape(len(bests[number]), -1)
+                weights = weights_that_count(asked[number], base.policy.weighted)
+                found[number] = covered_shares(answered, weights).reshape(len(levels), -1).tolist()
+            return found
+
+        bests = by_query(project, ("best ratings", *of_grader), answering, best, (known.layout, ranked))
+        key = ("coverage", *of_grader, base.policy.weighted, tuple(levels.tolist()))
+        parts = by_query(project, key, answering, shares, (known.layout, ranked))
+        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
+        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+        found: dict[int, Scores] = {tau: {name: {} for name in runs.values()} for tau in thresholds}
+        for number, of_query in parts.items():
+            name = queries[int(known.layout.query_keys[number])]
+            for tau, of_tau in zip(thresholds, of_query, strict=True):
+                for key_of_run, share in zip(ranked.runs[number], of_tau, strict=True):
+                    found[tau][runs[key_of_run]][name] = share
+        # A run that ranks nothing for any of them has no scores.
+        return {tau: {name: scores for name, scores in by_run.items() if scores} for tau, by_run in found.items()}
+
+    return project.remember(("coverage", base.key, depth, thresholds), compute)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """What runs rank at the top, by the number of the query; queries that nobody answers are not there.
+
+    Args:
+        columns: of the ranked passages in the matrix of the query, run by run.
+        first: where those of each run begin.
+        runs: keys of the runs.
+    """
+
+    columns: Mapping[int, NDArray[np.int64]]
+    first: Mapping[int, NDArray[np.int64]]
+    runs: Mapping[int, list[int]]
+
+
+def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranked:
+    def compute() -> _Ranked:
         top = project.table(
             f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key FROM ({RANKED})"
             " ORDER BY query_key, run_key",
             {"cutoff": depth},
         )
-        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
-        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        query = known.layout.numbers(top["query_key"].to_numpy())
+        query = layout.numbers(top["query_key"].to_numpy())
         here = query != MISSING
         query, run = query[here], top["run_key"].to_numpy()[here]
-        column = known.layout.columns(query, top["text_key"].to_numpy()[here])
-        levels = np.minimum(thresholds, base.grader.spec.max_rating)
-        found: dict[int, Scores] = {tau: {name: {} for name in runs.values()} for tau in thresholds}
-        cuts = np.searchsorted(query, np.arange(len(known.layout.query_keys) + 1))
+        column = layout.columns(query, top["text_key"].to_numpy()[here])
+        cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
+        columns: dict[int, NDArray[np.int64]] = {}
+        firsts: dict[int, NDArray[np.int64]] = {}
+        runs: dict[int, list[int]] = {}
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
-            weights = weights_that_count(known.layout.weights[number], base.policy.weighted)
-            if start == end or not (weights > 0).any():
-                continue
-            ranked, first = np.unique(run[start:end], return_index=True)
-            best = np.maximum.reduceat(known.ratings(number)[:, column[start:end]], first, axis=1)
-            best = best[known.layout.rows[number]]
-            name = queries[int(known.layout.query_keys[number])]
-            answered = (best[:, None] >= levels[:, None]).reshape(len(best), -1)
-            shares = covered_shares(answered, weights).reshape(len(levels), -1)
-            for tau, of_tau in zip(thresholds, shares.tolist(), strict=True):
-                for key, share in zip(ranked.tolist(), of_tau, strict=True):
-                    found[tau][runs[key]][name] = share
-        # A run that ranks nothing for any of them has no scores.
-        return {tau: {name: scores for name, scores in by_run.items() if scores} for tau, by_run in found.items()}
+            if start < end:
+                ranked, firsts[number] = np.unique(run[start:end], return_index=True)
+                columns[number], runs[number] = column[start:end], ranked.tolist()
+        return _Ranked(columns, firsts, runs)
 
-    return project.remember(("coverage", base.key, depth, thresholds), compute)
+    key = ("ranked columns", base.grader.key, base.version, depth)
+    return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:

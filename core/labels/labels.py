@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.matrices import matrices
+from core.labels.matrices import Layout, Matrices, matrices
 from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
-from core.project import Project, Qrels
+from core.measures import Answers, answers_of
+from core.project import BY_HAND, RATED_BY_HAND, Project, Qrels, by_query, pool_mark
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+T = TypeVar("T")
+
+Columns = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""Of each query that asks anything, in the order of their keys: where its passages stand in the pool, and the column of
+each in the matrix of the query."""
+
+
+@dataclass(frozen=True)
+class PooledLabels:
+    """What is known of the passages of the pool, by query and in its order; they are as many as the arrays are long.
+
+    Args:
+        here: whether the query asks anything.
+        labels: MISSING for none.
+        usable, needed: numbers of pairs that have a rating, and that should.
+    """
+
+    here: NDArray[np.bool_]
+    labels: Ratings
+    usable: NDArray[np.int32]
+    needed: NDArray[np.int32]
 
 
 def labels(project: Project, base: Basis) -> pd.DataFrame:
@@ -33,9 +56,9 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
     def compute() -> pd.DataFrame:
         import pandas as pd
 
-        found = _labelled(project, base)
+        found = pooled_labels(project, base)
         here = found.here
-        pool = _pool(project).select(["query_id", "passage_id"]).filter(pa.array(here))
+        pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
         columns = {
             "label": pa.array(found.labels[here], mask=found.labels[here] == MISSING),
             "usable": pa.array(found.usable[here]),
@@ -49,50 +72,69 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
     return project.remember(("labels", base.key), compute)
 
 
-@dataclass(frozen=True)
-class _Labelled:
-    """What is known of the passages of the pool, in its order; they are as many as the arrays are long.
-
-    Args:
-        here: whether the query asks anything.
-        labels: MISSING for none.
-        usable, needed: numbers of pairs.
-    """
-
-    here: NDArray[np.bool_]
-    labels: Ratings
-    usable: NDArray[np.int32]
-    needed: NDArray[np.int32]
+def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
+    """How many pairs all labels together should rest on, and on how many they do."""
+    found = pooled_labels(project, base)
+    return int(found.needed.sum(dtype=np.int64)), int(found.usable.sum(dtype=np.int64))
 
 
-def _pool(project: Project) -> pa.Table:
-    """The pool in its order, with keys and ids."""
+def pooled_passages(project: Project) -> pa.Table:
+    """The pool by query and in its order: query_key, text_key (-1 for none), query_id, passage_id."""
     return project.remember(
         "pool with ids",
         lambda: project.table(
             "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id FROM pool p"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position"
         ),
+        BY_HAND,
+        pool_mark(project),
     )
 
 
-def _labelled(project: Project, base: Basis) -> _Labelled:
+def pooled_labels(project: Project, base: Basis) -> PooledLabels:
+    """What is known of the passages of the pool, in the order of `pooled_passages`."""
     return project.remember(("labelled", base.key), lambda: _make(project, base))
 
 
-def _make(project: Project, base: Basis) -> _Labelled:
-    size = len(_pool(project))
-    found = _Labelled(
+def _make(project: Project, base: Basis) -> PooledLabels:
+    pool, known, policy = pooled_passages(project), matrices(project, base), base.policy
+    columns = _columns(project, base, known.layout)
+
+    def make(numbers: Sequence[int]) -> dict[int, tuple[Ratings, NDArray[np.int32], int]]:
+        found = {}
+        for number, (ratings, given) in zip(numbers, _ratings(known, columns, numbers), strict=True):
+            asked = given > 0
+            weights = weights_that_count(given[asked], policy.weighted)
+            asked_ratings = ratings[:, asked]
+            usable = (asked_ratings != MISSING).sum(axis=1, dtype=np.int32)
+            found[number] = labels_of(asked_ratings, weights, policy.rule), usable, int(asked.sum())
+        return found
+
+    key = ("labels", base.grader.key, base.version, policy.label, policy.weighted)
+    parts = by_query(project, key, dict(enumerate(known.marks)), make, (pool, known.layout))
+    size = len(pool)
+    found = PooledLabels(
         np.zeros(size, bool), np.full(size, MISSING, np.int8), *(np.zeros(size, np.int32) for _ in range(2))
     )
-    for own, ratings, given in pooled_ratings(project, base):
-        asked = given > 0
-        weights = weights_that_count(given[asked], base.policy.weighted)
+    for (own, _), (values, usable, needed) in zip(columns, parts.values(), strict=True):
         found.here[own] = True
-        found.labels[own] = labels_of(ratings[:, asked], weights, base.policy.rule)
-        found.usable[own] = (ratings[:, asked] != MISSING).sum(axis=1)
-        found.needed[own] = asked.sum()
+        found.labels[own], found.usable[own], found.needed[own] = values, usable, needed
     return found
+
+
+def _columns(project: Project, base: Basis, layout: Layout) -> Columns:
+    def compute() -> Columns:
+        pool = pooled_passages(project)
+        number = layout.numbers(pool["query_key"].to_numpy())
+        rows = np.flatnonzero(number != MISSING)
+        column = layout.columns(number[rows], pool["text_key"].to_numpy()[rows])
+        # The pool is in the order of the queries.
+        cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
+        return [(rows[start:end], column[start:end]) for start, end in pairwise(cuts.tolist())]
+
+    return project.remember(
+        ("columns of the pool", base.grader.key, base.version), compute, RATED_BY_HAND, pool_mark(project)
+    )
 
 
 def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
@@ -102,58 +144,86 @@ def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.i
         For each query that asks anything: where its p passages stand in the pool, by query and position; p x r ratings
         by its r questions, in the order of their keys; r weights as the bank has them.
     """
-    pool, known = _pool(project), matrices(project, base)
-    layout = known.layout
-    number = layout.numbers(pool["query_key"].to_numpy())
-    rows = np.flatnonzero(number != MISSING)
-    column = layout.columns(number[rows], pool["text_key"].to_numpy()[rows])
-    # The pool is in the order of the queries.
-    cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
-    for query, (start, end) in enumerate(pairwise(cuts.tolist())):
-        ratings = known.ratings(query)[layout.rows[query]].T[column[start:end]]
-        yield rows[start:end], ratings, layout.weights[query]
+    known = matrices(project, base)
+    columns = _columns(project, base, known.layout)
+    for (own, _), (ratings, weights) in zip(columns, _ratings(known, columns, range(len(columns))), strict=True):
+        yield own, ratings, weights
+
+
+def _ratings(
+    known: Matrices, columns: Columns, numbers: Iterable[int]
+) -> Iterator[tuple[Ratings, NDArray[np.float64]]]:
+    """The ratings of the passages of some queries, p x r, and their r weights."""
+    for number in numbers:
+        ratings = known.ratings(number)[known.layout.rows[number]]
+        yield ratings.T[columns[number][1]], known.layout.weights[number]
 
 
 def label_qrels(project: Project, base: Basis) -> Qrels:
     """EXAM labels by query and passage id; passages without a label are left out."""
 
     def compute() -> Qrels:
-        pool, values = _pool(project), _labelled(project, base).labels
-        query, labelled = pool["query_key"].to_numpy(), values != MISSING
-        starts = np.flatnonzero(np.diff(query, prepend=-1)).tolist()
-        found: Qrels = {}
-        for start, end in pairwise([*starts, len(query)]):
-            own = labelled[start:end]
-            if own.any():
+        pool, values = pooled_passages(project), pooled_labels(project, base).labels
+        query = pool["query_key"].to_numpy()
+        starts = np.flatnonzero(np.diff(query, prepend=-1))
+        cuts = list(pairwise([*starts.tolist(), len(query)]))
+
+        def make(numbers: Sequence[int]) -> dict[int, tuple[str, dict[str, int]]]:
+            found = {}
+            for number in numbers:
+                start, end = cuts[number]
+                own = values[start:end] != MISSING
                 passages = pool["passage_id"][start:end].filter(pa.array(own)).to_pylist()
                 query_id = pool["query_id"][start].as_py()
-                found[query_id] = dict(zip(passages, values[start:end][own].tolist(), strict=True))
-        return found
+                found[number] = query_id, dict(zip(passages, values[start:end][own].tolist(), strict=True))
+            return found
+
+        marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
+        # Two versions of the bank give most passages the same label.
+        key = ("qrels", base.grader.key, base.policy.label, base.policy.weighted)
+        parts = by_query(project, key, marks, make, (pool,)).values()
+        return {query_id: labelled for query_id, labelled in parts if labelled}
 
     return project.remember(("qrels", base.key), compute)
 
 
-def answered_questions(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
-    """Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
-    pool = _pool(project)
-    ids = project.table(
-        f"SELECT id FROM {bank_for(base.grader.spec)} JOIN (SELECT question_key, question_id AS id FROM questions"
-        " UNION ALL SELECT query_key, query_id FROM queries) USING (question_key) ORDER BY query_key, question_key",
-        base.parameters,
-    )["id"].to_numpy()
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    first = 0
-    for own, ratings, given in pooled_ratings(project, base):
-        asked, first = ids[first : first + len(given)][given > 0], first + len(given)
-        ratings = ratings[:, given > 0]
-        rated = ratings != MISSING
-        graded = rated.any(axis=1)
-        if not graded.any():
-            continue
-        answers = (ratings >= base.min_rating).astype(int)
-        passages = pool["passage_id"].take(pa.array(own[graded])).to_pylist()
-        found[pool["query_id"][int(own[0])].as_py()] = {
-            passage: dict(zip(asked[here], yes[here].tolist(), strict=True))
-            for passage, here, yes in zip(passages, rated[graded], answers[graded], strict=True)
-        }
-    return found
+def from_answers(
+    project: Project,
+    base: Basis,
+    key: Hashable,
+    make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
+    made_of: Sequence[object] = (),
+) -> dict[str, T]:
+    """What can be made of the questions that each passage answers, by query; kept as `core.project.by_query` does.
+
+    Args:
+        key: names what is made.
+        make: what it is for each of some queries.
+        made_of: what else it is made of, as for `by_query`.
+
+    Returns:
+        By id of the query, in the order of the project; queries of which nothing was rated are not there.
+    """
+    known, pool = matrices(project, base), pooled_passages(project)
+    columns = _columns(project, base, known.layout)
+    number_of = {pool["query_id"][int(own[0])].as_py(): number for number, (own, _) in enumerate(columns) if len(own)}
+
+    def answers(query_ids: Sequence[str]) -> dict[str, Answers]:
+        numbers = [number_of[query_id] for query_id in query_ids]
+        found = {}
+        for query_id, number, (ratings, given) in zip(
+            query_ids, numbers, _ratings(known, columns, numbers), strict=True
+        ):
+            passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
+            # A question of weight 0 or less is nothing that one looks for.
+            if (known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)) is not None:
+                found[query_id] = known_here
+        return found
+
+    def made(query_ids: Sequence[str]) -> dict[str, T | None]:
+        return dict.fromkeys(query_ids) | dict(make(answers(query_ids)))
+
+    marks = {query_id: known.marks[number] for query_id, number in number_of.items()}
+    named = ("answers", key, base.grader.key, base.version, base.min_rating)
+    parts = by_query(project, named, marks, made, (pool, known.layout, *made_of))
+    return {query_id: part for query_id, part in parts.items() if part is not None}

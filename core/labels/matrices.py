@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from core.bank import bank_for
 from core.labels.basis import Basis
 from core.labels.ratings import GRADED, overriding
 from core.labels.rules import MISSING, Ratings
-from core.project import DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project
+from core.project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +123,11 @@ class Matrices:
         width = self.layout.first_passage[number + 1] - self.layout.first_passage[number] + 1
         return self.flat[start:end].reshape(-1, width)
 
+    @cached_property
+    def marks(self) -> list[bytes]:
+        """n; differs whenever a rating of the query does."""
+        return [sha256(self.flat[start:end].data).digest() for start, end in pairwise(self.layout.starts.tolist())]
+
 
 def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     """The ratings of the pool, and of the top passages of every run.
@@ -132,7 +138,10 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     # As deep as runs are pooled, so that labels and most coverage rest on the same ones.
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (base.grader.key, base.version, depth)
-    layout = project.remember(("layout", *key), partial(_layout, project, base, depth))
+    # Where ratings stand is the same whatever people say, unless they bring a passage into the pool.
+    layout = project.remember(
+        ("layout", *key), partial(_layout, project, base, depth), RATED_BY_HAND, pool_mark(project)
+    )
     fill = partial(_with_overrides if base.overridden else _graded, project, base, layout, depth)
     return fill() if layout.starts[-1] > KEPT else project.remember(("matrices", base.overridden, *key), fill)
 
@@ -173,7 +182,7 @@ def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matric
     if layout.starts[-1] > KEPT:
         return Matrices(layout, fill())
     key = ("grades", base.grader.key, base.version, depth)
-    return Matrices(layout, project.remember(key, fill, RATED_BY_HAND, layout.mark))
+    return Matrices(layout, project.remember(key, fill, BY_HAND, layout.mark))
 
 
 def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:

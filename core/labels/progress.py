@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+
 from core.bank import bank_for
 from core.labels.basis import Basis
-from core.labels.labels import labels
+from core.labels.labels import label_pairs, pooled_labels, pooled_passages
 from core.labels.ratings import GRADED, overriding
+from core.labels.rules import MISSING
 from core.project import Project
 
 
@@ -65,7 +69,7 @@ def progress(project: Project, base: Basis) -> Progress:
 
 
 def _progress(project: Project, base: Basis) -> Progress:
-    table = labels(project, base)
+    found, query = pooled_labels(project, base), pooled_passages(project)["query_key"].to_numpy()
     overridden = stale = 0
     if base.overridden:
         overridden = project.value(
@@ -86,12 +90,16 @@ def _progress(project: Project, base: Basis) -> Progress:
         f"SELECT query_key FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
         " WHERE p.text_key IS NULL AND weight > 0 AND $grader IS NOT NULL",
     )
-    sums = table.groupby("query_id", sort=False)[["needed", "usable"]].sum()
-    missing = zip(sums.index.tolist(), (sums["needed"] - sums["usable"]).tolist(), strict=True)
-    open_of = {query: n - failed.get(query, 0) - without_text.get(query, 0) for query, n in missing}
-    counted = table["label"].value_counts(dropna=True).sort_index(ascending=False)
-    labelled = table["label"].notna()
-    needed, usable = int(sums["needed"].sum()), int(sums["usable"].sum())
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    query_ids = pooled_passages(project)["query_id"].take(pa.array(starts)).to_pylist()
+    lacking = np.add.reduceat(found.needed - found.usable, starts, dtype=np.int64) if len(starts) else starts
+    open_of = {
+        query_id: n - failed.get(query_id, 0) - without_text.get(query_id, 0)
+        for query_id, n in zip(query_ids, lacking.tolist(), strict=True)
+    }
+    labelled = found.labels != MISSING
+    values, counts = np.unique(found.labels[labelled], return_counts=True)
+    needed, usable = label_pairs(project, base)
     return Progress(
         needed=needed,
         graded=usable - overridden,
@@ -100,9 +108,10 @@ def _progress(project: Project, base: Basis) -> Progress:
         without_text=sum(without_text.values()),
         overridden=overridden,
         stale_overrides=stale,
-        partial_labels=int((labelled & (table["usable"] < table["needed"])).sum()),
-        ungraded_of={query: n for query, n in open_of.items() if n > 0},
-        labels=dict(zip(counted.index.tolist(), counted.tolist(), strict=True)) | {None: int((~labelled).sum())},
+        partial_labels=int((labelled & (found.usable < found.needed)).sum()),
+        ungraded_of={query_id: n for query_id, n in open_of.items() if n > 0},
+        labels=dict(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
+        | {None: int((found.here & ~labelled).sum())},
     )
 
 

@@ -16,9 +16,10 @@ from core.leaderboard.comparison import (
 )
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
-from core.leaderboard.making import label_board, leaderboard, score_runs
+from core.leaderboard.making import label_board, leaderboard
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
+from core.leaderboard.scoring import judged_scores, label_scores, score_runs
 from core.leaderboard.shards import ShardBoard, Shards, shard_board
 
 __all__ = [
@@ -41,7 +42,9 @@ __all__ = [
     "correlation_shift",
     "cover_curves",
     "inspect_query",
+    "judged_scores",
     "label_board",
+    "label_scores",
     "leaderboard",
     "leaderboard_per",
     "official_board",

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import Basis, Policy, Scores, answered_questions, basis, coverage, label_qrels, labels
+from core.labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
 from core.leaderboard.normalised import Normalised, normalised_scores
-from core.measures import Measure, MeasureBasis, make_evaluator, make_intent_evaluator, parse_measure
-from core.project import Project, Qrels, Runs, as_act, boards, find_source, judgments, lengths, rankings
-
-
-def score_runs(
-    runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of runs on qrels.
-
-    Args:
-        runs: as `rankings` gives them.
-        threshold: the value from which a passage is relevant in binary measures.
-
-    Returns:
-        Score by query by measure by run; queries that a run skipped are not there.
-
-    Raises:
-        InputError: a measure is unknown.
-    """
-    evaluator = make_evaluator(measures, qrels, threshold)
-    return {run: evaluator(ranking) for run, ranking in runs.items()}
+from core.leaderboard.scoring import intent_scores, judged_scores, label_scores, score_runs
+from core.measures import Measure, MeasureBasis, parse_measure
+from core.project import (
+    RATED_BY_HAND,
+    Project,
+    Qrels,
+    as_act,
+    boards,
+    find_source,
+    judgments,
+    lengths,
+    pool_mark,
+    rankings,
+)
 
 
 @as_act("see boards")
@@ -70,11 +63,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy) ->
         )
     name = wanted.name
     qrels = judgments(project, source)
-
-    def compute() -> Scores:
-        return _per_query(score_runs(rankings(project), [name], qrels, policy.min_judgment), name)
-
-    per_query = project.remember(("official", source, name, policy.min_judgment), compute)
+    per_query = _per_query(judged_scores(project, source, [name], policy.min_judgment), name)
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
@@ -88,24 +77,13 @@ class _Scored:
 
 
 def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
-    qrels = label_qrels(project, base)
-
-    def compute() -> Scores:
-        return _per_query(score_runs(rankings(project), [measure.name], qrels, base.min_rating), measure.name)
-
-    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
-    return _Scored(scores, without_answered_by_topic(project, qrels))
+    scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
+    return _Scored(scores, without_answered_by_topic(project, label_qrels(project, base)))
 
 
 def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
-    intents = answered_questions(project, base)
-
-    def compute() -> Scores:
-        evaluator = make_intent_evaluator(measure, intents)
-        return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
-
-    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
-    return _Scored(scores, without_answered_by_topic(project, intents))
+    scores, queries = intent_scores(project, measure, base)
+    return _Scored(scores, without_answered_by_topic(project, queries))
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
@@ -135,8 +113,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
-        table = labels(project, base)
-        needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+        needed, usable = label_pairs(project, base)
         if not usable:
             raise InputError(
                 "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)
@@ -179,13 +156,17 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
 
 
 def _queries_with_questions(project: Project, base: Basis) -> list[str]:
-    rows = project.rows(
-        f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-        f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
-        " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
-        base.parameters,
-    )
-    return [query for (query,) in rows]
+    def compute() -> list[str]:
+        rows = project.rows(
+            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
+            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+            base.parameters,
+        )
+        return [query for (query,) in rows]
+
+    key = ("queries with questions", base.grader.key, base.version)
+    return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:

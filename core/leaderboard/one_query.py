@@ -9,8 +9,8 @@ import numpy as np
 from core.bank import answered_by_topic
 from core.errors import InputError
 from core.labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
-from core.leaderboard.making import score_runs
-from core.measures import make_intent_evaluator, parse_measure, trec_order
+from core.leaderboard.scoring import score_runs
+from core.measures import answers_of, make_intent_evaluator, parse_measure, trec_order
 from core.project import Project, rankings
 from core.types import Question
 
@@ -57,19 +57,14 @@ def query_scores(
         return scores if (weights > 0).any() else None
     pooled = np.flatnonzero(known.pooled)
     if wanted.basis == "intents":
-        asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
-        intents = {
-            known.passage_ids[row]: {
-                key: int(ratings[row, column] >= base.min_rating)
-                for column, key in asked
-                if ratings[row, column] != MISSING
-            }
-            for row in pooled
-        }
-        intents = {passage: answers for passage, answers in intents.items() if answers}
-        evaluate = make_intent_evaluator(wanted, {query_id: intents})
-        gains = {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
-        return gains if intents else None
+        passages = [known.passage_ids[row] for row in pooled.tolist()]
+        asked = np.array([q.weight > 0 for q in active], bool)
+        answers = answers_of(passages, ratings[pooled][:, asked], base.min_rating)
+        if answers is None:
+            return None
+        evaluate = make_intent_evaluator(wanted, {query_id: answers})
+        ranked = [trec_order(scores, wanted.depth) for scores in answered.values()]
+        return dict(zip(answered, evaluate.of(query_id, ranked), strict=True))
     values = labels_of(ratings, weights, base.policy.rule)
     labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
     if not labels:

@@ -22,7 +22,8 @@ from core.labels import (
     ratings,
 )
 from core.leaderboard.board import Leaderboard, order_systems
-from core.leaderboard.making import leaderboard, score_runs
+from core.leaderboard.making import leaderboard
+from core.leaderboard.scoring import score_runs
 from core.measures import Measure, make_intent_evaluator, parse_measure
 from core.project import Project, Runs, as_act, boards, find_source, rankings
 

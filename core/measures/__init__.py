@@ -17,7 +17,7 @@ from core.measures.agreement import (
 )
 from core.measures.choosing import Choice, Choosing, Over, Pairing, Table, choosing
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
-from core.measures.intents import make_intent_evaluator
+from core.measures.intents import Answers, answers_of, make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
 from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
 from core.measures.resampling import Interval
@@ -32,6 +32,7 @@ __all__ = [
     "MEASURES",
     "PERMUTATIONS",
     "SIMILARITIES",
+    "Answers",
     "Array",
     "Choice",
     "Choosing",
@@ -49,6 +50,7 @@ __all__ = [
     "Table",
     "Ties",
     "alpha_of",
+    "answers_of",
     "bootstrap",
     "bootstrap_samples",
     "choosing",

@@ -4,24 +4,98 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.measures.measure import MAX_CUTOFF, Measure
 from core.measures.trec import RunScores, trec_order
 
-Intents = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""query id -> passage id -> question id -> 1 where the passage answers the question, else 0"""
 
-Evaluator = Callable[[RunScores], dict[str, float]]
-"""From a run to its score by query id."""
+@dataclass(frozen=True)
+class Answers:
+    """Which questions the passages of a query answer.
+
+    Args:
+        passages: ids of the p passages that answer any, each once.
+        answered: p x r, for the r questions of which anything is known.
+    """
+
+    passages: Sequence[str]
+    answered: NDArray[np.bool_]
+
+
+Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
+"""query id -> what its passages answer; or passage id -> question id -> 1 where the passage answers the question, else
+0"""
+
+
+def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int) -> Answers | None:
+    """Which questions passages answer by their ratings.
+
+    Args:
+        passages: p ids.
+        ratings: p x r; negative where there is none.
+        min_rating: from which a question is answered.
+
+    Returns:
+        None where nothing has a rating.
+    """
+    known = (ratings >= 0).any(axis=0)
+    if not known.any():
+        return None
+    answered = ratings[:, known] >= min_rating
+    rows = np.flatnonzero(answered.any(axis=1))
+    return Answers([passages[row] for row in rows.tolist()], answered[rows])
+
+
+def _answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
+    if isinstance(of, Answers):
+        return of
+    column = {key: i for i, key in enumerate(sorted({question for row in of.values() for question in row}))}
+    ratings = np.full((len(of), len(column)), -1, np.int8)
+    for at, row in enumerate(of.values()):
+        for question, yes in row.items():
+            ratings[at, column[question]] = yes > 0
+    return answers_of([*of], ratings, 1)
+
+
+Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
+"""From the tops of some rankings, passage ids from the best on, to their scores."""
+
+
+class IntentEvaluator:
+    """Scores what runs rank at the top; many runs at once cost less than one by one.
+
+    Args:
+        cutoff: how many passages count.
+        scorers: by query id.
+    """
+
+    def __init__(self, cutoff: int, scorers: Mapping[str, Scorer]) -> None:
+        self.cutoff = cutoff
+        self._scorers = scorers
+
+    def __call__(self, run: RunScores) -> dict[str, float]:
+        """The score of a run by query id, over the queries that have intents and are answered by the run."""
+        return {
+            query: self._scorers[query]([trec_order(scores, self.cutoff)])[0]
+            for query, scores in run.items()
+            if scores and query in self._scorers
+        }
+
+    def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
+        """The scores of the tops of some rankings of a query that has intents, as `trec_order` gives them."""
+        return self._scorers[query_id](tops) if tops else []
+
 
 STOP = 0.5
 """Chance that an answer ends the search: (2^g - 1) / 2^max for the binary grades of a question that is answered."""
 
 
-def make_intent_evaluator(measure: Measure, intents: Intents) -> Evaluator:
+def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator:
     """Prepare a measure that needs intents, to evaluate many runs.
 
     Args:
@@ -29,8 +103,8 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> Evaluator:
         intents: which passages answer which questions of a query.
 
     Returns:
-        A function from a run to {query id: score} over the queries that are both in `intents` and answered by the
-        run; 0 where no passage answers any question.
+        What gives a run's scores by query id, over the queries that are both in `intents` and answered by the run; 0
+        where no passage answers any question.
 
     Raises:
         InputError: the measure is not computed from answered questions.
@@ -40,7 +114,7 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> Evaluator:
     return _MAKERS[measure.family.name](intents, measure.depth)
 
 
-def make_err_ia(intents: Intents, cutoff: int) -> Evaluator:
+def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """Expected reciprocal rank, averaged over the questions.
 
     For one question, the reader stops at each passage that answers it with probability 1/2:
@@ -60,7 +134,7 @@ def make_err_ia(intents: Intents, cutoff: int) -> Evaluator:
         total = math.fsum(_err(r for r, passage in enumerate(top, 1) if passage in found) for found in known)
         return total / (best * len(known)) if known else 0.0
 
-    return _evaluator(intents, cutoff, score)
+    return _evaluator(intents, cutoff, _one_by_one(score))
 
 
 def _err(ranks: Iterable[int]) -> float:
@@ -68,7 +142,7 @@ def _err(ranks: Iterable[int]) -> float:
     return math.fsum(STOP * (1 - STOP) ** above / rank for above, rank in enumerate(ranks))
 
 
-def make_ndcg_ia(intents: Intents, cutoff: int) -> Evaluator:
+def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """Binary nDCG of each question, averaged over the questions.
 
     All questions are equally likely intents. A question that no graded passage answers gives 0.
@@ -88,7 +162,7 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> Evaluator:
         )
         return math.fsum(shares) / len(answering)
 
-    return _evaluator(intents, cutoff, score)
+    return _evaluator(intents, cutoff, _one_by_one(score))
 
 
 def _dcg(ranks: Iterable[int]) -> float:
@@ -96,7 +170,7 @@ def _dcg(ranks: Iterable[int]) -> float:
     return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
 
 
-def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callable[[RunScores], dict[str, float]]:
+def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> IntentEvaluator:
     """Find the ideal rankings once, to evaluate many runs with alpha_nDCG at a cutoff.
 
     A passage at rank i gains (1 - alpha)^c for each question that it answers, c being how many
@@ -112,56 +186,52 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callab
         alpha: how much a repeated answer loses, from 0 to 1.
 
     Returns:
-        A function from a run to {query id: score} over the queries that are both in `intents` and
-        answered by the run; 0 where no passage answers any question.
+        As `make_intent_evaluator`.
 
     Raises:
         InputError: cutoff or alpha out of range.
     """
-    if not 1 <= cutoff <= MAX_CUTOFF:
-        raise InputError(f"A cutoff of {cutoff} is out of range.", f"Use 1 to {MAX_CUTOFF}.")
+    _check(cutoff)
     if not 0 <= alpha <= 1:
         raise InputError(f"An alpha of {alpha} is out of range.", "Use a number from 0 to 1.")
     discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
-    answered: dict[str, dict[str, list[int]]] = {}
-    ideal: dict[str, float] = {}
-    for query, passages in intents.items():
-        numbers: dict[str, int] = {}
-        answered[query] = {
-            passage: [numbers.setdefault(question, len(numbers)) for question, yes in row.items() if yes > 0]
-            for passage, row in sorted(passages.items(), reverse=True)
-        }
-        ideal[query] = _ideal_gain(list(answered[query].values()), len(numbers), discounts, alpha)
+    worths = np.multiply.accumulate([1.0, *[1 - alpha] * len(discounts)])
 
-    def evaluate_run(run: RunScores) -> dict[str, float]:
-        scores: dict[str, float] = {}
-        for query, passages in run.items():
-            if not passages or query not in answered:
-                continue
-            worth: dict[int, float] = {}
-            total = 0.0
-            for passage, discount in zip(trec_order(passages, cutoff), discounts, strict=False):
-                for question in answered[query].get(passage, ()):
-                    gain = worth.get(question, 1.0)
-                    total += gain / discount
-                    worth[question] = gain * (1 - alpha)
-            scores[query] = total / ideal[query] if ideal[query] else 0.0
-        return scores
+    def prepare(answers: Answers) -> Scorer:
+        ids = answers.passages
+        row_of = {passage: row for row, passage in enumerate(ids)}
+        order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+        ideal = _ideal_gain(answers.answered[order], discounts, alpha)
+        # The last row stands for what answers nothing.
+        answered = np.concatenate([answers.answered, np.zeros((1, answers.answered.shape[1]), bool)])
 
-    return evaluate_run
+        def score(tops: Sequence[Sequence[str]]) -> list[float]:
+            if not ideal:
+                return [0.0] * len(tops)
+            rows = np.full((len(tops), max(map(len, tops))), -1)
+            for at, top in enumerate(tops):
+                rows[at, : len(top)] = [row_of.get(passage, -1) for passage in top]
+            found = answered[rows]
+            before = np.cumsum(found, axis=1) - found
+            gains = np.where(found, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
+            # One after the other, from the top: a sum along an axis adds in an order that hangs on the shape.
+            totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
+            return [total / ideal for total in totals.tolist()]
+
+        return score
+
+    return _evaluator(intents, cutoff, prepare)
 
 
-def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], alpha: float) -> float:
-    """Discounted gain of the greedy ideal ranking of passages, each a list of answered questions.
+def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
+    """Discounted gain of the greedy ideal ranking of passages.
 
     Among passages of equal gain the first of the rows is taken.
     """
-    matrix = np.zeros((len(rows), questions))
-    for position, row in enumerate(rows):
-        matrix[position, row] = 1
-    worth = np.ones(questions)
+    matrix = answered.astype(float)
+    worth = np.ones(matrix.shape[1])
     total = 0.0
-    for discount in discounts[: len(rows)]:
+    for discount in discounts[: len(matrix)]:
         gains = matrix @ worth
         best = int(gains.argmax())
         total += float(gains[best] / discount)
@@ -170,32 +240,36 @@ def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], a
     return total
 
 
-_MAKERS: Mapping[str, Callable[[Intents, int], Evaluator]] = {
+_MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
     "alpha_nDCG": make_alpha_ndcg,
     "ERR_IA": make_err_ia,
     "nDCG_IA": make_ndcg_ia,
 }
 
 
-def _evaluator(intents: Intents, cutoff: int, score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Evaluator:
+def _check(cutoff: int) -> None:
     if not 1 <= cutoff <= MAX_CUTOFF:
         raise InputError(f"A cutoff of {cutoff} is out of range.", f"Use 1 to {MAX_CUTOFF}.")
-    answering: dict[str, list[set[str]]] = {}
-    for query, passages in intents.items():
-        by_question: dict[str, set[str]] = {}
-        for passage, row in passages.items():
-            for question, yes in row.items():
-                found = by_question.setdefault(question, set())
-                if yes > 0:
-                    found.add(passage)
-        if by_question:
-            answering[query] = list(by_question.values())
 
-    def evaluate_run(run: RunScores) -> dict[str, float]:
-        return {
-            query: score(answering[query], trec_order(scores, cutoff))
-            for query, scores in run.items()
-            if scores and query in answering
-        }
 
-    return evaluate_run
+def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
+    """An evaluator of what is prepared for each query.
+
+    Raises:
+        InputError: the cutoff is out of range.
+    """
+    _check(cutoff)
+    known = {query: _answers(of) for query, of in intents.items()}
+    return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in known.items() if answers})
+
+
+def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
+    """Prepares what scores a ranking by the passages that answer each question."""
+
+    def prepare(answers: Answers) -> Scorer:
+        answering = [
+            {answers.passages[row] for row in np.flatnonzero(column).tolist()} for column in answers.answered.T
+        ]
+        return lambda tops: [score(answering, top) for top in tops]
+
+    return prepare

@@ -28,6 +28,7 @@ from core.project.backup_schedule import (
 from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
+from core.project.by_query import by_query
 from core.project.checkpoints import MARK
 from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.doubles import (
@@ -80,6 +81,7 @@ from core.project.generated import (
 from core.project.gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
 from core.project.judging import (
     ADJUDICATED,
+    BY_HAND,
     JUDGE,
     PREFIX,
     RATED_BY_HAND,
@@ -133,6 +135,7 @@ from core.project.pool import (
     set_pool_depth,
 )
 from core.project.project import (
+    ABOUT_QUESTIONS,
     Cursor,
     Project,
     as_act,
@@ -195,9 +198,11 @@ from core.project.tokens import (
 )
 
 __all__ = [
+    "ABOUT_QUESTIONS",
     "ABOUT_ROLES",
     "ACTS",
     "ADJUDICATED",
+    "BY_HAND",
     "CLOSED_BOOK",
     "CONFIG",
     "DEFAULT_POOL_DEPTH",
@@ -293,6 +298,7 @@ __all__ = [
     "begin_freeze",
     "boards",
     "bring_back",
+    "by_query",
     "by_rank",
     "change_member",
     "check_new",

@@ -67,7 +67,7 @@ HELD = 24 << 20
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the engine give up all memory that it could do without, now and not when it is short of it, where that is
-    more than `HELD`.
+    more than `HELD`; and Arrow what it has in reserve.
 
     What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
     asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
@@ -79,6 +79,10 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     Args:
         cursor: in a transaction that has written to a table with a key, whose index is always in use.
     """
+    import pyarrow as pa
+
+    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
+    pa.default_memory_pool().release_unused()
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
         held, before = other.execute(

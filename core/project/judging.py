@@ -9,7 +9,7 @@ from datetime import datetime
 from core.errors import InputError
 from core.project.doubles import check_undecided
 from core.project.judgments import put_judgment
-from core.project.project import Cursor, Project, as_name, log
+from core.project.project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """What the values mean: the four levels of the TREC Deep Learning tracks."""
@@ -18,8 +18,10 @@ PREFIX = "assessor: "
 ADJUDICATED = "adjudicated"
 """The source of the judgments that were decided on where several people judged the same."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
-RATED_BY_HAND = (JUDGE, WITHDRAW, "override", "withdraw override")
+RATED_BY_HAND = (JUDGE, WITHDRAW, *OVERRIDING)
 """Acts that write no grade and no question, and come by the hundred; a judgment can bring a passage into the pool."""
+BY_HAND = (JUDGE, WITHDRAW, *ABOUT_QUESTIONS)
+"""Acts that bring no run, passage, text or grade; likewise."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.project.passages import name_passages_of
 from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project
+from core.project.project import ABOUT_QUESTIONS, Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
 from core.project.staging import lent, table_of
@@ -137,7 +137,7 @@ def judgments(project: Project, source: str) -> Qrels:
             )
         }
 
-    return project.remember(("judgments", source), compute)
+    return project.remember(("judgments", source), compute, ABOUT_QUESTIONS)
 
 
 def judged_values(project: Project, source: str) -> list[int]:

@@ -13,8 +13,8 @@ from core.types import Passage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PASSAGES_A_BATCH = 20_000
-CHARACTERS_A_BATCH = 1 << 24
+PASSAGES_A_BATCH = 5_000
+CHARACTERS_A_BATCH = 1 << 21
 
 _COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given": "VARCHAR"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.project.judging import BY_HAND
 from core.project.project import Project
 
 
@@ -45,4 +46,4 @@ def lengths(project: Project, cutoff: int) -> dict[str, Length]:
             )
         }
 
-    return project.remember(("lengths", cutoff), compute)
+    return project.remember(("lengths", cutoff), compute, BY_HAND)

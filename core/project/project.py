@@ -33,6 +33,11 @@ P = ParamSpec("P")
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
 
+OVERRIDING = ("override", "withdraw override")
+"""Acts that change what people say of questions, and nothing else."""
+ABOUT_QUESTIONS = (*OVERRIDING, "save bank")
+"""Acts that leave judgments as they are, and runs, passages and grades."""
+
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
 """Grows where what is being worked out reads something that may be hidden from somebody."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
-from core.project.judging import RATED_BY_HAND
+from core.project.judging import BY_HAND
 from core.project.passages import name_passages_of
 from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
@@ -168,7 +168,7 @@ def rankings(project: Project) -> Runs:
             found[name][queries[int(query[rows[0]])]] = scores
         return found
 
-    return project.remember("rankings", compute, RATED_BY_HAND)
+    return project.remember("rankings", compute, BY_HAND)
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:
@@ -184,7 +184,7 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
         order = queries.argsort(kind="stable")
         return queries[order], passages[order]
 
-    queries, passages = project.remember("ranked keys", compute, RATED_BY_HAND)
+    queries, passages = project.remember("ranked keys", compute, BY_HAND)
     start, end = queries.searchsorted([query_key, query_key + 1])
     return sorted(set(passages[start:end].tolist()))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-LINES_A_PART = 50_000
+LINES_A_PART = 200_000
 """Lines that are ranked together, or as many as the longest query has: they are what memory is needed for."""
 
 _COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}

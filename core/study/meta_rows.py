@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from core.bank import without_answered_by_topic
 from core.catalogue import find_grader, graders
-from core.labels import Policy, basis, label_qrels, labels
-from core.leaderboard import Leaderboard, leaderboard, order_systems, score_runs
+from core.labels import Policy, basis, label_pairs, label_qrels
+from core.leaderboard import Leaderboard, judged_scores, label_scores, leaderboard, order_systems
 from core.measures import parse_measure
-from core.project import Project, Qrels, as_act, boards, judgments, rankings, sources
+from core.project import Project, Qrels, as_act, boards, judgments, sources
 
 MIN_RATINGS = (1, 3, 4, 5)
 """The thresholds of exam-plus-plus, table 3."""
@@ -126,8 +126,7 @@ def row_boards(
     qrels: Qrels
     if exam:
         base = basis(project, policy)
-        table = labels(project, base)
-        needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+        needed, usable = label_pairs(project, base)
         if not usable:
             return dict.fromkeys(measures, "No question of the bank has been graded for the pool yet.")
         qrels, threshold = label_qrels(project, base), base.min_rating
@@ -142,7 +141,9 @@ def row_boards(
         batch = tuple(name for name in trec if parse_measure(name).family.binary is binary)
         place = (key, batch, threshold if binary else None)
         if batch and place not in memo:
-            memo[place] = score_runs(rankings(project), batch, qrels, threshold)
+            memo[place] = (
+                label_scores(project, base, batch) if exam else judged_scores(project, row.source, batch, threshold)
+            )
         for run, by_measure in memo.get(place, {}).items():
             scores.setdefault(run, {}).update(by_measure)
     for measure in measures:

@@ -16,7 +16,6 @@ from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
 from core.exchange.parquet.checks import with_rows
 from core.formats import KINDS_OF_FILE, Source
-from core.grading import grades
 from core.leaderboard import leaderboard
 from core.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
 from core.types import Question
@@ -372,7 +371,6 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (writing_passages, "ROWS_A_STATEMENT"),
         (stated_rankings, "LINES_A_PART"),
         (pool, "ROWS_A_PART"),
-        (grades, "ROWS_A_STATEMENT"),
     ):
         monkeypatch.setattr(module, size, 1)
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts

@@ -406,8 +406,8 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
     assert sum(len(query.passages) for query in read) == sum(len(query.judgments) for query in read) == 7_263
     counts: dict[str, int] = {}
     for query in read:
-        for columns in query.grades:
-            counts[columns.grader.name] = counts.get(columns.grader.name, 0) + len(columns.ratings)
+        for grades in query.grades:
+            counts[grades.grader.name] = counts.get(grades.grader.name, 0) + grades.size
     assert list(counts.values()) == [72_630, 72_630, 71_785, 71_785, 7_263]
     assert len({run for query in read for run in query.rankings}) == 16
     assert sum(len(ranking) for query in read for ranking in query.rankings.values()) == 37_250

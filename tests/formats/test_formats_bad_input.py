@@ -204,7 +204,7 @@ def test_null_rating_is_kept_as_failed() -> None:
     report = Report()
     source = Source("g", data=graded_line(self_ratings=ratings).encode())
     (query,) = read_graded(source, report)
-    assert query.grades[0].ratings == [None, 0]
+    assert query.grades[0].ratings == [[None, 0]]
     assert report.count == 0
 
 

@@ -48,9 +48,9 @@ def test_lists_that_come_again_are_taken_out(compact: bool) -> None:
     data = line(entry([0, 5, 3]), entry([1, 1, 0]), entry([2, 4]), compact=compact)
     shorter, taken = RepeatedRatings().taken_out(data)
     assert list(taken.values()) == [
-        (["q/0", "q/1", "q/2"], [0, 5, 3]),
-        (["q/0", "q/1", "q/2"], [1, 1, 0]),
-        (["q/0", "q/1"], [2, 4]),
+        (["q/0", "q/1", "q/2"], bytes([0, 5, 3])),
+        (["q/0", "q/1", "q/2"], bytes([1, 1, 0])),
+        (["q/0", "q/1"], bytes([2, 4])),
     ]
     assert [one["exam_grades"][0]["self_ratings"] for one in json.loads(shorter)[1]] == list(taken)
 

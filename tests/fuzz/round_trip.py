@@ -70,7 +70,10 @@ def _write_lines(lines: list[Any], out: Any) -> None:
 
 def _grades(found: list[Any]) -> list[Any]:
     """Graded queries with their grades by pair, whatever their order; without pairs that a file has twice."""
-    return [(replace(query, grades=[]), {c.grader.fingerprint: _by_pair(c) for c in query.grades}) for query in found]
+    return [
+        (replace(query, grades=[]), {given.grader.fingerprint: _by_pair(given.columns()) for given in query.grades})
+        for query in found
+    ]
 
 
 def _by_pair(columns: GradeColumns) -> dict[tuple[str, str], tuple[Any, ...]]:

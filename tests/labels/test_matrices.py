@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from importlib import import_module
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 import pytest
@@ -13,11 +15,11 @@ from core.labels import (
     RANKED,
     Basis,
     Policy,
-    answered_questions,
     basis,
     coverage,
     covered,
     first_answers,
+    from_answers,
     graded_pairs,
     labels,
     override,
@@ -27,6 +29,9 @@ from core.labels import (
 from core.project import Project, judging, refresh_pool
 from core.types import Question
 from tests.made.projects import fill, new_project
+
+# The package has a function of that name.
+kept = import_module("core.project.by_query")
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -102,6 +107,7 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
     for name, value in limits.items():
         monkeypatch.setattr(f"core.labels.matrices.{name}", value)
     # As a project that was opened again: nothing is known of it.
+    monkeypatch.setattr(kept, "_KEPT", WeakKeyDictionary())
     project = Project(made._database)
     for policy in POLICIES:
         base = basis(project, policy)
@@ -129,16 +135,32 @@ def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
     )
 
 
-def answers_in_sql(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
-    found: dict[str, dict[str, dict[str, int]]] = {}
+Answering = dict[str, tuple[set[tuple[str, int]], int]]
+"""By query, which passage answers which of the questions that anything is known of, and how many these are."""
+
+
+def answers_in_sql(project: Project, base: Basis) -> Answering:
+    found: dict[str, dict[tuple[str, int], bool]] = {}
     for query, passage, question, yes in project.rows(
-        "SELECT query_id, passage_id, question_id, (rating >= $tau)::INTEGER"
+        "SELECT query_id, passage_id, question_key, rating >= $tau"
         f" FROM ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " JOIN questions USING (question_key) WHERE rating IS NOT NULL AND weight > 0",
+        " WHERE rating IS NOT NULL AND weight > 0",
         base.parameters | {"tau": base.min_rating},
     ):
-        found.setdefault(query, {}).setdefault(passage, {})[question] = yes
-    return found
+        found.setdefault(query, {})[passage, question] = yes
+    told: Answering = {}
+    for query, pairs in found.items():
+        number = {question: i for i, question in enumerate(sorted({question for _, question in pairs}))}
+        told[query] = {(passage, number[key]) for (passage, key), yes in pairs.items() if yes}, len(number)
+    return told
+
+
+def answers(project: Project, base: Basis) -> Answering:
+    return {
+        query: ({(of.passages[row], int(column)) for row, column in zip(*of.answered.nonzero(), strict=True)},
+                of.answered.shape[1])
+        for query, of in from_answers(project, base, "as they are", lambda found: found).items()
+    }  # fmt: skip
 
 
 def test_what_people_say_is_in_them_at_once(made: Project) -> None:
@@ -149,7 +171,8 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
         for policy in policies:
             base = basis(made, policy)
             pd.testing.assert_frame_equal(labels(made, base), labels_in_sql(made, base), check_dtype=False)
-            assert answered_questions(made, base) == answers_in_sql(made, base)
+            assert coverage(made, base)[policy.min_rating] == coverage_in_sql(made, base)
+            assert answers(made, base) == answers_in_sql(made, base)
             told = pool_summary(made, base).select(
                 ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]
             )

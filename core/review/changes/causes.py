@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from core import bank
-from core.bank import asked_questions, query_as_question, questions_by_query
+from core.bank import asked_questions, bank_for, query_as_question, questions_by_query
 from core.errors import InputError
 from core.labels import (
     Basis,
@@ -15,12 +15,12 @@ from core.labels import (
     QueryRatings,
     Ratings,
     basis,
-    graded_pairs,
     labels_under,
     load_ratings,
+    overriding,
     scored,
 )
-from core.project import Project
+from core.project import RATED_BY_HAND, Project
 from core.review.changes.comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from core.types import Question
 
@@ -101,14 +101,18 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
 
 def banks(project: Project, before: Basis, after: Basis) -> Banks:
     """What every query and topic asks in two states."""
-    old, new = (
-        {
-            query_id: {question.question_id: question for question in asked}
-            for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
-        }
-        for base in (before, after)
-    )
-    return old, new
+
+    def compute() -> Banks:
+        old, new = (
+            {
+                query_id: {question.question_id: question for question in asked}
+                for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
+            }
+            for base in (before, after)
+        )
+        return old, new
+
+    return project.remember(("banks", before.version, after.version), compute, RATED_BY_HAND)
 
 
 def responsible_questions(
@@ -151,12 +155,13 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
     for base in bases:
         if not base.overridden:
             continue
-        # Of a grader that never graded anything, only what people said remains.
         for query_id, passage_id, question_id in project.rows(
-            f"SELECT query_id, passage_id, question_id FROM ({graded_pairs(base)}) JOIN queries USING (query_key)"
-            " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
-            " WHERE rating IS NOT NULL ORDER BY question_key",
-            base.parameters | {"grader": -1},
+            f"SELECT query_id, passage_id, question_id FROM {overriding(base)} o"
+            f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
+            " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key"
+            " JOIN queries ON queries.query_key = p.query_key JOIN passages USING (passage_key)"
+            " JOIN questions USING (question_key) ORDER BY question_key",
+            base.parameters,
         ):
             found.setdefault((query_id, passage_id), {})[question_id] = None
     return {pair: tuple(keys) for pair, keys in found.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.bank import check_version, overview
 from core.errors import InputError
-from core.labels import MISSING, Policy, Ratings, basis, labels
+from core.labels import MISSING, Policy, Ratings, basis, pooled_labels, pooled_passages
 from core.leaderboard import Leaderboard, QueryChoice, Shift, leaderboard
 from core.measures import parse_measure
 from core.project import Project
@@ -152,8 +152,7 @@ def _compare(
     differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
     bases = (basis(project, old), basis(project, new))
     of = banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
-    pool = _pool(project)
-    flips = _flips(project, old, new, of, pool)
+    flips = _flips(project, old, new, of)
     done = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
     shift = shift_against(project, board_before, board_after, against, measure, queries)
@@ -161,9 +160,9 @@ def _compare(
         before=old,
         after=new,
         differing=differing,
-        compared=len(pool),
+        compared=len(pooled_passages(project)),
         flips=flips,
-        relevance=int((_relevant(project, old, pool) != _relevant(project, new, pool)).sum()),
+        relevance=int((_relevant(project, old) != _relevant(project, new)).sum()),
         questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
         board_before=board_before,
         board_after=board_after,
@@ -178,54 +177,32 @@ def _resolved(project: Project, policy: Policy) -> Policy:
     return replace(policy, grader=base.grader.spec.name, bank_version=base.version)
 
 
-def _pool(project: Project) -> list[tuple[str, str]]:
-    return project.remember(
-        "pool",
-        lambda: project.rows(
-            "SELECT query_id, passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " ORDER BY query_key, position"
-        ),
-    )
+def _labels(project: Project, policy: Policy) -> Ratings:
+    """Labels of the pool in its order, MISSING where there is none."""
+    return pooled_labels(project, basis(project, policy)).labels
 
 
-def _labels(project: Project, policy: Policy, pool: Sequence[tuple[str, str]]) -> tuple[Ratings, NDArray[np.int64]]:
-    """Labels of the pool in its order, MISSING where there is none, and the numbers of pairs without a rating."""
-
-    def align() -> tuple[Ratings, NDArray[np.int64]]:
-        table = labels(project, basis(project, policy))
-        found = table["label"].fillna(MISSING).to_numpy(np.int8)
-        open_pairs = (table["needed"] - table["usable"]).to_numpy(np.int64)
-        if len(table) == len(pool):
-            return found, open_pairs
-        # Queries without an active question are not in the table.
-        row_of = {pair: row for row, pair in enumerate(pool)}
-        rows = [row_of[pair] for pair in zip(table["query_id"], table["passage_id"], strict=True)]
-        whole, whole_open = np.full(len(pool), MISSING, np.int8), np.zeros(len(pool), np.int64)
-        whole[rows], whole_open[rows] = found, open_pairs
-        return whole, whole_open
-
-    return project.remember(("aligned labels", basis(project, policy).key), align)
-
-
-def _relevant(project: Project, policy: Policy, pool: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = _labels(project, policy, pool)[0] >= basis(project, policy).min_rating
+def _relevant(project: Project, policy: Policy) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = _labels(project, policy) >= basis(project, policy).min_rating
     return found
 
 
-def _flips(project: Project, old: Policy, new: Policy, of: Banks, pool: Sequence[tuple[str, str]]) -> list[LabelFlip]:
-    before, (after, open_pairs) = _labels(project, old, pool)[0], _labels(project, new, pool)
+def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:
+    before, known = _labels(project, old), pooled_labels(project, basis(project, new))
+    after, open_pairs = known.labels, known.needed - known.usable
     rows = np.flatnonzero(before != after)
     if not len(rows):
         return []
     parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
-    did = _responsible_parts(project, old, new, parts, pool)
+    did = _responsible_parts(project, old, new, parts)
     bases = (basis(project, old), basis(project, new))
     kinds: dict[str, dict[str, tuple[str, ...]]] = {}
     of_query: dict[str, dict[str, tuple[str, ...]]] = {}
     rated = overridden_questions(project, bases) if "overrides" in parts else {}
     flips = []
-    for row in rows.tolist():
-        query_id, passage_id = pool[row]
+    differing = pooled_passages(project).select(["query_id", "passage_id"]).take(rows)
+    ids = zip(*(column.to_pylist() for column in differing.columns), strict=True)
+    for row, (query_id, passage_id) in zip(rows.tolist(), ids, strict=True):
         causes: list[str] = []
         questions: tuple[str, ...] = ()
         if "bank_version" in parts and did["bank_version"][row]:
@@ -236,7 +213,7 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks, pool: Sequence
             causes += [kind for key in questions for kind in kinds[query_id][key]]
         causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]
         if "override" in causes:
-            questions += tuple(key for key in rated.get(pool[row], ()) if key not in questions)
+            questions += tuple(key for key in rated.get((query_id, passage_id), ()) if key not in questions)
         flips.append(
             LabelFlip(
                 query_id,
@@ -252,16 +229,16 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks, pool: Sequence
 
 
 def _responsible_parts(
-    project: Project, old: Policy, new: Policy, parts: Sequence[str], pool: Sequence[tuple[str, str]]
+    project: Project, old: Policy, new: Policy, parts: Sequence[str]
 ) -> Mapping[str, NDArray[np.bool_]]:
     """By part of the policy that differs, the rows of the pool where it alone moves the label or brings it back."""
-    before, after = _labels(project, old, pool)[0], _labels(project, new, pool)[0]
+    before, after = _labels(project, old), _labels(project, new)
     if len(parts) == 1:
-        return {parts[0]: np.ones(len(pool), bool)}
+        return {parts[0]: np.ones(len(before), bool)}
     did = {}
     for part in parts:
-        there = _labels(project, replace(old, **{part: getattr(new, part)}), pool)[0]
-        back = _labels(project, replace(new, **{part: getattr(old, part)}), pool)[0]
+        there = _labels(project, replace(old, **{part: getattr(new, part)}))
+        back = _labels(project, replace(new, **{part: getattr(old, part)}))
         did[part] = (there != before) | (back != after)
     together = ~np.logical_or.reduce(list(did.values()))
     return {part: alone | together for part, alone in did.items()}

@@ -62,7 +62,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
         persist_state="session",
     )  # fmt: skip
     scope = Scope(queries=tuple(chosen) or None)
-    found = _planned(project, grader, scope)
+    with st.spinner("Counting pairs", show_time=False):
+        found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
@@ -70,6 +71,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
     without = project.remember(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: left_out(project, grader.spec, version, scope.queries),
+        RATED_BY_HAND,
+        pool_mark(project),
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
@@ -100,7 +103,7 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
 
 
 def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
-    # Every click runs the screen anew, and to count the pairs takes seconds where there are millions.
+    # Every click runs the screen anew, and to count the pairs takes half a second where there are 20 million.
     return project.remember(
         ("plan", grader.spec.fingerprint, scope),
         lambda: make_plan(project, grader.spec, latest_version(project), scope),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,13 @@ from core.graders import VISITOR, Access, unshared_localhost
 
 TYPED = "typed keys"
 """Keys by the origin that each is for, in the memory of one browser session. They are written nowhere."""
+
+_found: ContextVar[list[Mapping[str, Any]] | None] = ContextVar("secrets that this run found", default=None)
+
+
+def begin() -> None:
+    """Begin a run of the app: it asks some forty times what the secrets say, and they are looked up once in it."""
+    _found.set([])
 
 
 def unshared() -> bool:
@@ -62,6 +70,15 @@ def secrets() -> Mapping[str, Any]:
     Raises:
         InputError: there is one that cannot be read. Nothing is not what it says: a login would not be asked for.
     """
+    found = _found.get()
+    if found is None:
+        return _read()
+    if not found:
+        found.append(_read())
+    return found[0]
+
+
+def _read() -> Mapping[str, Any]:
     try:
         if st.secrets.load_if_toml_exists():
             return st.secrets

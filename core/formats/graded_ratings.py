@@ -1,0 +1,147 @@
+"""What graders said of a passage in a line of a graded file: ratings of questions, verdicts, and direct grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from core.formats import grade_details, graded_form
+from core.formats.graded_form import OURS, described
+from core.formats.graded_line import Grader, Line
+from core.formats.source import Refused, check_shape, good_id
+from core.limits import exceeded, limit
+from core.types import GradeBlocks, GraderSpec, Kind, Question
+
+RATING_TYPES = {int, type(None)}
+ANSWER_TYPES = {str, type(None)}
+
+
+def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
+    model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
+    prompt_type = entry.get("prompt_type")
+    kept = orjson.dumps([options, info])
+    key = (model, kept, prompt_type, rated, direct)
+    known = state.graders.get(key)
+    if known is None:
+        check_shape(kept)
+        if len(state.graders) >= (most := limit("SYSTEMS")):
+            raise Refused(exceeded("the file names more graders than", "SYSTEMS", most))
+        if info and OURS in info:
+            spec = _restored(info[OURS])
+        else:
+            spec = described(model, options, info, prompt_type, rated, direct)
+        known = Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
+        state.graders[key] = known
+    return known
+
+
+def _restored(row: dict[str, Any]) -> GraderSpec:
+    spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
+    if not spec.in_form:
+        raise Refused(f"the grader in {OURS} is not in form")
+    return spec
+
+
+def take_exam_grades(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+    """Take an entry of `exam_grades`: what a grader said of a passage to some questions.
+
+    Args:
+        entry: as the file has it.
+        state: takes it.
+
+    Raises:
+        Exception: one of `FAULTS`, where it does not follow the interchange form.
+    """
+    info = entry.get("prompt_info") or {}
+    given = entry.get("self_ratings")
+    rated = info.get("is_self_rated")
+    if rated is None:
+        rated = given is not None
+    grader = _grader(entry, bool(rated), False, state)
+    answered = dict(entry.get("answers") or ())
+    ours = entry.get(OURS) or {}
+    asked = ours.get("asked")
+    taken = state.taken.get(given) if type(given) is str else None
+    if taken is not None:
+        state.used += 1
+    ratings: bytes | list[int | None]
+    if rated and taken is not None:
+        ids, ratings = taken
+    elif rated:
+        if given is None:
+            raise Refused("an entry is self-rated but has no self_ratings")
+        ids, ratings = graded_form.rated(given, entry)
+    else:
+        ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
+    if asked is not None:
+        known = dict(zip(ids, ratings, strict=True))
+        ids, ratings = asked, [known.get(question_id) for question_id in asked]
+    if not ids:
+        return
+    if not grader.allowed.issuperset(ratings) or not (taken or RATING_TYPES.issuperset(map(type, ratings))):
+        _refuse_rating(ids, ratings, grader)
+    answers = [answered.get(question_id) for question_id in ids] if answered else None
+    if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
+        raise Refused("an answer is not a text")
+    if ids == state.asked:
+        # Most passages are asked what the one before was: ids that were seen before are found faster than equal ones.
+        ids = state.asked
+    else:
+        _name_questions(ids, entry, state)
+        state.asked = ids
+    grades = state.exam.get(grader.fingerprint)
+    if grades is None:
+        grades = state.exam[grader.fingerprint] = GradeBlocks(grader.spec)
+    if ours:
+        details = grade_details.read_columns(ours, len(ids))
+        grades.details.update((grades.size + position, detail) for position, detail in details)
+    grades.add(passage_id, ids, ratings, answers)
+
+
+def _name_questions(ids: list[str], entry: dict[str, Any], state: Line) -> None:
+    kind: Kind = "nugget" if entry.get("prompt_type") == "nugget" else "question"
+    for question_id in ids:
+        if question_id not in state.questions:
+            if not isinstance(question_id, str):
+                raise Refused("a question id is not a text")
+            good_id(question_id, "question")
+            state.questions[question_id] = Question(question_id, state.query_id, None, kind)
+
+
+def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: Grader) -> None:
+    top = grader.spec.max_rating
+    for question_id, rating in zip(ids, ratings, strict=True):
+        if type(rating) not in RATING_TYPES or rating not in grader.allowed:
+            raise Refused(f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}")
+
+
+def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+    """Take an entry of `grades`: what a direct judge said of a passage.
+
+    Args:
+        entry: as the file has it.
+        state: takes it.
+
+    Raises:
+        Exception: one of `FAULTS`, where it does not follow the interchange form.
+    """
+    rating = entry.get("self_ratings")
+    rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
+    ours = entry.get(OURS) or {}
+    failed = bool(ours.get("failed"))
+    grader = _grader(entry, rated or failed, True, state)
+    if not rated and not failed and entry.get("correctAnswered") is not None:
+        rating = int(bool(entry["correctAnswered"]))
+    if type(rating) not in RATING_TYPES or rating not in grader.allowed:
+        _refuse_rating([state.query_id], [rating], grader)
+    answer = entry.get("answer")
+    if type(answer) not in ANSWER_TYPES:
+        raise Refused("an answer is not a text")
+    grades = state.direct.get(grader.fingerprint)
+    if grades is None:
+        grades = state.direct[grader.fingerprint] = GradeBlocks(grader.spec)
+    if (detail := grade_details.read_one(ours)) != grade_details.NOTHING:
+        grades.details[grades.size] = detail
+    grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
