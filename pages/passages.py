@@ -161,6 +161,7 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         st.rerun()
     with ui.errors():
         desk_parts.act(project)
+        beside.act_on_keys(project)
         place = opened(project)
         if place is not None and place[1] is not None:
             beside.act(project, (place[0], place[1]))
@@ -184,7 +185,7 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            passage_list.passage_list(found, place, lambda at: not blind or at in judged, graded, _open, turn)
+            passage_list.passage_list(project, found, place, lambda at: not blind or at in judged, graded, _open, turn)
         if place is not None and place[1] is not None:
             at = (place[0], place[1])
             _passage(project, policy, shown, at, blind and at not in judged)

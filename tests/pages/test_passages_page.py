@@ -21,6 +21,7 @@ from core.project import (
     Project,
     add_passages,
     add_queries,
+    judgment_history,
     own_judgment,
     refresh_pool,
     stage_judgments,
@@ -29,7 +30,7 @@ from core.project import (
 from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
-from tests.made.browser import Server, ready
+from tests.made.browser import Server, as_it_is_now, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
@@ -448,6 +449,22 @@ class TestJudging:
         assert shown[0]["label"] == 1
         assert "label" not in shown[1]
 
+    def test_judgments_given_by_keys_while_the_server_was_at_work_are_each_of_their_passage(
+        self, small: Project
+    ) -> None:
+        app = visit("passages", query="q1", passage="p1")
+        home = holds(app, "passage-list")["home"]
+        acts = [
+            {"id": n, "do": "judge", "home": home, "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)
+        ]
+        tell(app, "passage-list", "acts", acts[:2])
+        tell(app, "passage-list", "acts", acts)
+        assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
+        assert len(judgment_history(small, "q1", "p1")) == 1
+        assert holds(app, "passage-list")["taken"] == 3
+        tell(app, "passage-list", "acts", [acts[0] | {"id": 4, "passage": "gone"}])
+        assert "Your judgment 1 of passage gone was not saved" in app.error[0].value
+
     def test_what_is_still_to_be_judged_can_be_walked_through(self, small: Project) -> None:
         app = choose(visit("passages"), "Not judged by me", True)
         press(app, "Related")
@@ -476,7 +493,7 @@ def hostile_site(projects: Path, server: Server) -> str:
 
 @pytest.mark.browser
 def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
-    hostile_site: str, chromium_page: Page
+    hostile_site: str, chromium_page: Page, projects: Path, tmp_path: Path
 ) -> None:
     chromium_page.goto(f"{hostile_site}&query=q1&passage=new&grader=reader")
     shown = chromium_page.locator(".passage-text")
@@ -506,6 +523,17 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     chromium_page.go_back()
     shown.filter(has_text="text of p1").wait_for(timeout=60_000)
     assert "query=q1&passage=p1" in chromium_page.url
+
+    # Faster than the server answers: each key is a judgment of the passage that was chosen then.
+    ready(chromium_page)
+    for key in ("1", "Alt+j", "1"):
+        chromium_page.keyboard.press(key)
+    chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
+    chromium_page.get_by_text("Withdraw your judgment").wait_for(timeout=60_000)
+    ready(chromium_page)
+    now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
+    assert [own_judgment(now, *at, "tester") for at in (("q1", "p1"), ("q2", "p2"))] == [1, 1]
+    now.close()
 
 
 def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
 from core.review import Desk
+from pages.parts.review import passage_list
 from pages.parts.shared import presses, ui
 from pages.parts.shared.html import known_html
 
@@ -31,6 +33,38 @@ def act(project: Project, at: tuple[str, str]) -> None:
         if own_judgment(project, *at, ui.author()) is not None:
             withdraw(project, *at, ui.author())
         st.toast("Your judgment is withdrawn.", icon=":material/undo:")
+
+
+def act_on_keys(project: Project) -> None:
+    """Save the judgments that were given by keys, each of the passage that was chosen when its key was pressed.
+
+    Raises:
+        WorkbenchError: some were not saved; says of which passages.
+    """
+    asked = passage_list.judgments()
+    if not asked.acts:
+        return
+    author = ui.author()
+    notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, asked.acts)}
+    # From here on the session is not asked, so that the run is not ended between an act and its judgment.
+    saved, lost = [], []
+    for one in asked.each():
+        at, value = _at(one), int(one["value"])
+        try:
+            if one["home"] != passage_list.home(project):
+                raise WorkbenchError("It was given in another project.", "Open that project and judge it once more.")
+            judging.judge(project, *at, value, author, notes.get(at, ""))
+            saved.append(value)
+        except WorkbenchError as error:
+            lost.append(f"Your judgment {value} of passage {at[1]} was not saved. {error.message} {error.hint or ''}")
+    for value in saved:
+        st.toast(f"Your judgment: {value}, {SCALE[value]}.", icon=":material/gavel:")
+    if lost:
+        raise WorkbenchError(" ".join(lost), "Judge these passages once more.")
+
+
+def _at(act: dict[str, object]) -> tuple[str, str]:
+    return str(act["query"]), str(act["passage"])
 
 
 def judge(project: Project, desk: Desk) -> None:

@@ -3,8 +3,12 @@
 
 const lists = new WeakMap();
 const NEXT = 74, PREVIOUS = 75;
+// What the server has not taken yet, by project: it outlives this part when one looks at another screen.
+const judgments = new Map();
+// Where a digit is typed, or is a rating of a question.
+const OTHERS = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox], .st-key-question-ratings";
 
-function make(tag, name, words) {
+function part(tag, name, words) {
   const node = document.createElement(tag);
   if (name) node.className = name;
   if (words !== undefined) node.textContent = words;
@@ -12,7 +16,7 @@ function make(tag, name, words) {
 }
 
 function button(words, title, act) {
-  const node = make("button", "step", words);
+  const node = part("button", "step", words);
   node.type = "button";
   node.title = title;
   node.addEventListener("click", act);
@@ -20,7 +24,7 @@ function button(words, title, act) {
 }
 
 function arrow(sign) {
-  const node = make("span", "", sign);
+  const node = part("span", "", sign);
   node.setAttribute("aria-hidden", "true");
   return node;
 }
@@ -30,24 +34,24 @@ const count = (number) => number.toLocaleString("en");
 
 class List {
   constructor(parent) {
-    this.box = make("div", "list");
-    const head = make("div", "head");
+    this.box = part("div", "list");
+    const head = part("div", "head");
     this.previous = button("Previous", "The passage before (Alt+K)", () => this.walk(-1));
     this.previous.prepend(arrow("‹ "));
     this.next = button("Next", "The next passage (Alt+J)", () => this.walk(1));
     this.next.append(arrow(" ›"));
-    this.where = make("span", "where");
+    this.where = part("span", "where");
     head.append(this.previous, this.where, this.next);
-    this.rows = make("div", "rows");
+    this.rows = part("div", "rows");
     this.rows.setAttribute("role", "group");
     this.rows.setAttribute("aria-label", "Passages");
     this.rows.addEventListener("keydown", (event) => this.key(event));
-    this.pages = make("div", "pages");
+    this.pages = part("div", "pages");
     this.back = button("‹", "The page before", () => this.turn(this.data.page - 1));
     this.back.setAttribute("aria-label", "The page before");
     this.on = button("›", "The next page", () => this.turn(this.data.page + 1));
     this.on.setAttribute("aria-label", "The next page");
-    this.range = make("span", "where");
+    this.range = part("span", "where");
     this.pages.append(this.back, this.range, this.on);
     this.box.append(head, this.rows, this.pages);
     parent.append(this.box);
@@ -57,6 +61,9 @@ class List {
     this.send = setTriggerValue;
     const before = this.data;
     this.data = data;
+    if (!judgments.has(data.home)) judgments.set(data.home, new Acts());
+    this.acts = judgments.get(data.home);
+    this.acts.taken(data.taken, setTriggerValue);
     // What was chosen meanwhile and is not open yet stays marked; once more is asked for it, as Streamlit may have
     // ended the run that it was told to.
     if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < 2) {
@@ -68,6 +75,7 @@ class List {
     }
     if (!before || JSON.stringify(before.rows) !== JSON.stringify(data.rows)) this.draw();
     this.mark(!before || before.page !== data.page || !same(before.chosen, data.chosen));
+    this.acts.again();
   }
 
   draw() {
@@ -76,38 +84,38 @@ class List {
     let query = null;
     this.items = [];
     for (const row of this.data.rows) {
-      if (row.at[0] !== query) parts.push(make("p", "query", row.query));
+      if (row.at[0] !== query) parts.push(part("p", "query", row.query));
       query = row.at[0];
       const item = this.item(row);
       this.items.push(item);
       parts.push(item);
     }
-    if (!this.items.length) parts.push(make("div", "nothing", "No passage fits. Take a filter away."));
+    if (!this.items.length) parts.push(part("div", "nothing", "No passage fits. Take a filter away."));
     this.rows.replaceChildren(...parts);
     if (focused) this.items.find((item) => same(item.at, focused))?.focus({ preventScroll: true });
   }
 
   item(row) {
     const shown = "graded" in row;
-    const item = make("button", shown && row.graded ? "row" : "row bare");
+    const item = part("button", shown && row.graded ? "row" : "row bare");
     item.type = "button";
     item.at = row.at;
     item.tabIndex = -1;
     if (shown && row.graded) {
-      const chip = make("span", row.label === null ? "chip none" : `chip r${Math.min(Math.max(row.label, 0), 5)}`);
+      const chip = part("span", row.label === null ? "chip none" : `chip r${Math.min(Math.max(row.label, 0), 5)}`);
       chip.textContent = row.label === null ? "–" : row.label;
       chip.title = row.label === null ? "no label" : `label ${row.label}`;
       item.append(chip);
     }
-    const texts = make("span");
-    texts.append(make("span", "text", row.text));
+    const texts = part("span");
+    texts.append(part("span", "text", row.text));
     if (shown) {
       const words = [];
       if (row.judged !== null) words.push(`judged ${row.judged}`);
       if (row.overridden) words.push("overridden");
       if (row.ungraded) words.push(`${row.ungraded} ungraded`);
-      const said = make("span", "said", words.join(" · "));
-      if (row.failed) said.append(words.length ? " · " : "", make("span", "failed", `${row.failed} failed`));
+      const said = part("span", "said", words.join(" · "));
+      if (row.failed) said.append(words.length ? " · " : "", part("span", "failed", `${row.failed} failed`));
       if (said.textContent) texts.append(said);
     }
     item.append(texts);
@@ -165,6 +173,19 @@ class List {
     this.send("open", at);
   }
 
+  // A digit is a judgment of what is chosen here, also where the server has not opened it yet: a press of a button says
+  // no passage, and of two presses that come while the server is at work it hears of one.
+  judge(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || !this.chosen) return;
+    const value = this.data.scale.find((one) => String(one) === event.key);
+    if (value === undefined || document.querySelector("[role=dialog]")) return;
+    if (event.composedPath().some((one) => one instanceof Element && one.matches(OTHERS))) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const [query, passage] = this.chosen;
+    this.acts.add("judge", { home: this.data.home, query, passage, value });
+  }
+
   turn(page) {
     this.rows.scrollTop = 0;
     this.send("page", page);
@@ -195,6 +216,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     list.walk(event.keyCode === NEXT ? 1 : -1);
   };
   window.addEventListener("keydown", walk, { signal: mine.signal });
+  window.addEventListener("keydown", (event) => list.judge(event), { capture: true, signal: mine.signal });
   list.listening?.abort();
   list.listening = mine;
   return () => mine.abort();

@@ -8,8 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from core.project import SCALE, Project
 from core.review import Found, Listed
 from pages.parts.shared import ui
+from pages.parts.shared.acting import Asked, asked_of, begun_with
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -20,11 +22,12 @@ Place = tuple[str, str]
 _list = st.components.v2.component(
     "passage_list",
     css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    js=begun_with(Path(__file__).with_suffix(".js")),
 )
 
 
 def passage_list(
+    project: Project,
     found: Found,
     place: tuple[str, str | None] | None,
     shows: Callable[[Place], bool],
@@ -44,6 +47,9 @@ def passage_list(
     _list(
         key=KEY,
         data={
+            "home": home(project),
+            "scale": list(SCALE),
+            "taken": judgments().taken,
             "total": found.total,
             "place": found.here.place if found.here else None,
             "page": found.page,
@@ -55,7 +61,18 @@ def passage_list(
         },
         on_open_change=on_open,
         on_page_change=on_page,
+        on_acts_change=judgments().note,
     )
+
+
+def judgments() -> Asked:
+    """The judgments that were given by keys in this browser tab and not saved yet."""
+    return asked_of(KEY)
+
+
+def home(project: Project) -> str:
+    """What the browser tells the judgments of one project from those of another by."""
+    return str(project.path)
 
 
 def chosen() -> Place | None:
