@@ -200,7 +200,7 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
 
 
 _NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
-_MEND = "Nothing was imported. Mend the file and import it again."
+_MEND = "Nothing was imported. Mend the file and import it again, or leave it out of the import."
 
 
 Writer = Callable[[Cursor, Keeper, str], dict[str, int]]

@@ -65,7 +65,7 @@ def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(sh
 def test_links_take_the_choices_along_and_the_address_says_each_once(shared: Project) -> None:
     app = choose(visit("passages", measure="AP"), "Min rating", 2)
     menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
-    assert menu["export"] == "tau=2&measure=AP"
+    assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
     assert app.query_params["tau"] == "2"
     choose(app, "Min rating", 4)
     assert app.query_params["tau"] == "4"
@@ -77,6 +77,21 @@ def test_a_browser_that_is_behind_takes_no_choice_back(shared: Project) -> None:
     del app.query_params["tau"]
     app = choose(app, "Label", "Weighted mean")
     assert "min rating 2 · weighted mean" in said(app)
+
+
+def test_a_browser_that_did_not_name_the_project_yet_takes_no_choice_back(shared: Project) -> None:
+    app = choose(visit("passages"), "Min rating", 2)
+    app.query_params.clear()
+    app = choose(app, "Label", "Weighted mean")
+    assert "min rating 2 · weighted mean" in said(app)
+    assert app.query_params["project"] == "test"
+
+
+def test_an_address_names_its_project_without_a_step_of_the_history(shared: Project) -> None:
+    app = visit("export")
+    assert holds(app, "place-project") == {"project": "test", "screen": "export"}
+    assert all(link.proto.query_string == "project=test" for link in app.sidebar.get("page_link"))
+    assert "project" not in app.query_params, "to set it would be a step"
 
 
 def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state import get_session_state
 
 # What Streamlit writes into an address is a step of the browser's history.
 _name = st.components.v2.component(
@@ -21,6 +22,19 @@ _name = st.components.v2.component(
 export default function ({ data }) {
   const here = new URL(window.location.href);
   for (const [name, value] of Object.entries(data)) here.searchParams.set(name, value);
+  window.history.replaceState(window.history.state, "", here);
+}
+""",
+)
+
+# Whoever came without naming a project made no step when it is named; where one is named nothing is written over.
+_name_project = st.components.v2.component(
+    "name_the_project",
+    js="""
+export default function ({ data }) {
+  const here = new URL(window.location.href);
+  if (here.searchParams.has("project")) return;
+  here.searchParams.set("project", data.project);
   window.history.replaceState(window.history.state, "", here);
 }
 """,
@@ -62,12 +76,14 @@ def arrive(screen: str) -> None:
     here, given = _here(), travelling()
     went_back = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
     moved = screen != here.screen
-    here.come = went_back or (given not in (here.now, here.before)) or (moved and bool(given))
+    # A browser may still send an address as it was before the project was named in it.
+    known = {name: here.now[name] for name in ("project",) if name in here.now} | given
+    here.come = went_back or (known not in (here.now, here.before)) or (moved and bool(given))
     if moved and not given and not went_back and here.screen:
         here.come = False
     here.moved, here.screen = moved, screen
     if here.come:
-        here.before, here.now = here.now, given
+        here.before, here.now = here.now, known
 
 
 def take(key: str, read: Callable[[str], Any], default: Any) -> None:
@@ -193,6 +209,22 @@ def begin_at(**place: str) -> None:
         place: by parameter.
     """
     _name(key="place", data=place)
+
+
+def name_project(name: str, screen: str) -> None:
+    """Let an address that names no project name the one that is shown, so that it leads to the same one ever after.
+
+    It is no step of anybody, as with `begin_at`. To be called in every run, so that nothing moves when it is done.
+
+    Args:
+        name: of the project.
+        screen: that is on.
+    """
+    _name_project(key="place-project", data={"project": name, "screen": screen})
+    if "project" not in st.query_params:
+        # Links and what else is written in this run name it, too; to set it would be a step of the browser's history.
+        with get_session_state().query_params() as here:
+            here.set_with_no_forward_msg("project", name)
 
 
 def travelling() -> dict[str, str]:

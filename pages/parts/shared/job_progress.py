@@ -187,7 +187,8 @@ def _used(job: BackgroundJob) -> str:
 
 def _log(job: BackgroundJob) -> None:
     if lines := list(job.log):
-        with st.expander("Calls that failed, the last ones"):
+        # Where nothing failed, a job may still have noted how it asks, as that an endpoint takes no JSON schema.
+        with st.expander("Calls that failed, the last ones" if job.progress.failed else "What the job noted"):
             st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
 
 

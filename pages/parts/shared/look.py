@@ -169,7 +169,8 @@ STYLE = """
 .st-key-news { height: 2.2rem; gap: 0.6rem; padding-left: 0.6rem; justify-content: flex-end;
   background: light-dark(#ffffff, #16191c); }
 /* What listens and shows nothing takes no room. */
-.st-key-remember, .st-key-place, .st-key-redraw, .st-key-links-to-home { display: none; }
+.st-key-remember, .st-key-place, .st-key-place-project, .st-key-redraw,
+.st-key-links-to-home { display: none; }
 """
 """Density, and the few things that the theme cannot say."""
 

@@ -95,9 +95,9 @@ def line(screen: str) -> None:
         screen: its name; what has no effect on what it shows is disabled and says so.
     """
     st.session_state.pop("looking", None)
-    names = list(ui.projects())
-    said = {"project": str(st.session_state["project"])} if names else {}
-    usual = {"project": names[0]} if names else {}
+    # Which project is the first changes with the projects: an address always names its own.
+    said = {"project": str(st.session_state["project"])} if ui.projects() else {}
+    usual: dict[str, str] = {}
     try:
         project = ui.chosen_project()
     except WorkbenchError:

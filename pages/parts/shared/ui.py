@@ -127,6 +127,7 @@ def frame(screen: str) -> DeltaGenerator:
         menu = st.container()
         if names:
             st.selectbox("Project", names, key="project")
+            address.name_project(str(st.session_state["project"]), screen)
         known = st.container()
     refused = _take_note()
     with known:
