@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from core.catalogue import remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import close_unfinished
+from core.cli.guests import close_unfinished, pause
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError
 from core.graders import PassingError
@@ -139,7 +138,7 @@ def _follow(project_path: Path | None, chosen: GraderChoice, keys: list[int], wa
                 print_json(asdict(now))
             tell(_said(now))
             return
-        time.sleep(seconds)
+        pause(seconds)
 
 
 def _said(now: Standing) -> str:

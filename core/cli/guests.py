@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -101,6 +102,19 @@ def in_this_context(say: Callable[[str], None]) -> Callable[[str], None]:
     """The same function, for threads that speak for the command which runs in this one."""
     context = contextvars.copy_context()
     return lambda line: context.copy().run(say, line)
+
+
+def pause(seconds: float) -> None:
+    """Wait; the command of a guest ends meanwhile where it is to end.
+
+    Raises:
+        KeyboardInterrupt: as `Guest.check_stopped`.
+    """
+    if (host := guest()) is None:
+        time.sleep(seconds)
+    else:
+        host.stopping.wait(seconds)
+        host.check_stopped()
 
 
 def close_unfinished(project: Project) -> None:

@@ -8,6 +8,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+from core.grading import jobs
 from core.project import open_project
 from core.server import stopping_commands
 from core.server.running import Asked, Running
@@ -47,6 +48,35 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
         assert (state, graded) == ("cancelled", asked) and asked < total
         # Nobody pressed anything.
         assert message.startswith("The server was stopped. Run it again to grade the rest.")
+    finally:
+        signal.signal(signal.SIGTERM, known)
+        project.close()
+
+
+def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(planned: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(planned.read_bytes())
+
+    async def serve() -> int:
+        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
+        with stopping_commands():
+            Running(
+                Asked(words, project, "ann", owner=True),
+                # From now on it has nothing more to say.
+                lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
+                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
+            )
+            return await asyncio.wait_for(ended, 60)
+
+    known = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    project = open_project(path)
+    try:
+        with EndpointServer() as server:
+            server.shelf.states = ("validating",) * 100
+            assert asyncio.run(serve()) == 1
+            assert [one["status"] for one in server.shelf.batches.values()] == ["validating"]
+        assert jobs(project)[-1].state == "waiting"
     finally:
         signal.signal(signal.SIGTERM, known)
         project.close()
