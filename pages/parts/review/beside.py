@@ -51,7 +51,7 @@ def act_on_keys(project: Project) -> None:
     for one in asked.each():
         at, value = _at(one), int(one["value"])
         try:
-            if one["home"] != passage_list.home(project):
+            if one["home"] != project.name:
                 raise WorkbenchError("It was given in another project.", "Open that project and judge it once more.")
             judging.judge(project, *at, value, author, notes.get(at, ""))
             saved.append(value)

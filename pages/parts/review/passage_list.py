@@ -47,7 +47,7 @@ def passage_list(
     _list(
         key=KEY,
         data={
-            "home": home(project),
+            "home": project.name,
             "scale": list(SCALE),
             "taken": judgments().taken,
             "total": found.total,
@@ -68,11 +68,6 @@ def passage_list(
 def judgments() -> Asked:
     """The judgments that were given by keys in this browser tab and not saved yet."""
     return asked_of(KEY)
-
-
-def home(project: Project) -> str:
-    """What the browser tells the judgments of one project from those of another by."""
-    return str(project.path)
 
 
 def chosen() -> Place | None:
