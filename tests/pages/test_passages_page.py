@@ -30,6 +30,7 @@ from core.project import (
 from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
+from pages.parts.shared import person
 from tests.made.browser import Server, as_it_is_now, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
 from tests.made.screens import (
@@ -464,6 +465,17 @@ class TestJudging:
         assert holds(app, "passage-list")["taken"] == 3
         tell(app, "passage-list", "acts", [acts[0] | {"id": 4, "passage": "gone"}])
         assert "Your judgment 1 of passage gone was not saved" in app.error[0].value
+
+    def test_a_judgment_by_key_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
+        self, small: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(person, "remembered", lambda: "")
+        app = visit("passages", query="q1", passage="p1")
+        home = holds(app, "passage-list")["home"]
+        act = {"id": 1, "do": "judge", "home": home, "query": "q1", "passage": "p1", "value": 1}
+        tell(app, "passage-list", "acts", [act])
+        assert "Then do it once more: it was not done yet." in said(app)
+        assert own_judgment(small, "q1", "p1", "ann") is None
 
     def test_what_is_still_to_be_judged_can_be_walked_through(self, small: Project) -> None:
         app = choose(visit("passages"), "Not judged by me", True)

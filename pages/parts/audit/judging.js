@@ -15,7 +15,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
 const keyOf = (card) => JSON.stringify([card.query, card.passage]);
 const KEPT = "exam-workbench-judging";
 const LASTING = ["judge", "cannot say", "skip", "take back"];
-const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox], [role=dialog] *";
 
 class Desk {
   constructor(parent) {
@@ -51,15 +50,13 @@ class Desk {
   }
 
   key(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || document.querySelector("[role=dialog]")) return;
-    if (event.composedPath().some((one) => one instanceof Element && one.matches(TYPING))) return;
+    if (!forScreen(event)) return;
     const pressed = event.key.toLowerCase();
     const value = this.data.scale.find((one) => String(one.value) === pressed);
     const act = value ? () => this.say("judge", value.value)
       : { s: () => this.say("skip"), c: () => this.say("cannot say"), u: () => this.back(), m: () => this.look() }[pressed];
     if (!act) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
+    swallow(event);
     act();
   }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
 from core.review import Desk
 from pages.parts.review import passage_list
 from pages.parts.shared import presses, ui
+from pages.parts.shared.acting import Act, save_all
 from pages.parts.shared.html import known_html
 
 WITHDRAW = "withdraw judgment"
@@ -42,28 +42,17 @@ def act_on_keys(project: Project) -> None:
         WorkbenchError: some were not saved; says of which passages.
     """
     asked = passage_list.judgments()
-    if not asked.acts:
-        return
-    author = ui.author()
     notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, asked.acts)}
-    # From here on the session is not asked, so that the run is not ended between an act and its judgment.
-    saved, lost = [], []
-    for one in asked.each():
-        at, value = _at(one), int(one["value"])
-        try:
-            if one["home"] != project.name:
-                raise WorkbenchError("It was given in another project.", "Open that project and judge it once more.")
-            judging.judge(project, *at, value, author, notes.get(at, ""))
-            saved.append(value)
-        except WorkbenchError as error:
-            lost.append(f"Your judgment {value} of passage {at[1]} was not saved. {error.message} {error.hint or ''}")
-    for value in saved:
-        st.toast(f"Your judgment: {value}, {SCALE[value]}.", icon=":material/gavel:")
-    if lost:
-        raise WorkbenchError(" ".join(lost), "Judge these passages once more.")
+
+    def save(one: Act, author: str) -> str:
+        value = int(one["value"])
+        judging.judge(project, *_at(one), value, author, notes[_at(one)])
+        return f"Your judgment: {value}, {SCALE[value]}."
+
+    save_all(asked, project.name, save, lambda one: f"Your judgment {one['value']} of passage {one['passage']}")
 
 
-def _at(act: dict[str, object]) -> tuple[str, str]:
+def _at(act: Act) -> tuple[str, str]:
     return str(act["query"]), str(act["passage"])
 
 

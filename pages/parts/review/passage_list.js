@@ -3,10 +3,8 @@
 
 const lists = new WeakMap();
 const NEXT = 74, PREVIOUS = 75;
-// What the server has not taken yet, by project: it outlives this part when one looks at another screen.
-const judgments = new Map();
-// Where a digit is typed, or is a rating of a question.
-const OTHERS = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox], .st-key-question-ratings";
+// There a digit is a rating of a question.
+const QUESTIONS = ".st-key-question-ratings";
 
 function part(tag, name, words) {
   const node = document.createElement(tag);
@@ -61,8 +59,7 @@ class List {
     this.send = setTriggerValue;
     const before = this.data;
     this.data = data;
-    if (!judgments.has(data.home)) judgments.set(data.home, new Acts());
-    this.acts = judgments.get(data.home);
+    this.acts = actsOf(data.home);
     this.acts.taken(data.taken, setTriggerValue);
     // What was chosen meanwhile and is not open yet stays marked; once more is asked for it, as Streamlit may have
     // ended the run that it was told to.
@@ -176,12 +173,9 @@ class List {
   // A digit is a judgment of what is chosen here, also where the server has not opened it yet: a press of a button says
   // no passage, and of two presses that come while the server is at work it hears of one.
   judge(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || !this.chosen) return;
     const value = this.data.scale.find((one) => String(one) === event.key);
-    if (value === undefined || document.querySelector("[role=dialog]")) return;
-    if (event.composedPath().some((one) => one instanceof Element && one.matches(OTHERS))) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
+    if (value === undefined || !this.chosen || !forScreen(event, QUESTIONS)) return;
+    swallow(event);
     const [query, passage] = this.chosen;
     this.acts.add("judge", { home: this.data.home, query, passage, value });
   }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+from core.errors import WorkbenchError
+from pages.parts.shared import person
 
 _HERE = Path(__file__)
 
@@ -48,6 +51,10 @@ class Asked:
                 self.acts.append(act)
                 self.taken = act["id"]
 
+    def press(self, act: Act) -> None:
+        """Take in what a button of Streamlit's beside the part was pressed for, as a callback."""
+        self.acts.append(act)
+
     def each(self) -> Iterator[Act]:
         """The acts in order; each is given out once, also where the run ends on it."""
         while self.acts:
@@ -58,3 +65,36 @@ def asked_of(key: str) -> Asked:
     """What was asked in a part of this browser tab."""
     found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
     return found
+
+
+def save_all(asked: Asked, home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]) -> None:
+    """Save what somebody decided in a project, each act by itself, and say so.
+
+    The session is not asked between an act and its saving, so that the run is not ended there.
+
+    Args:
+        home: the name of the project; each act says in which it was done.
+        save: saves an act under a name, and says what was saved; it must not ask the session either.
+        called: what an act is called where it was not saved.
+
+    Raises:
+        WorkbenchError: some were not saved; says which, and why.
+    """
+    if not asked.acts:
+        return
+    if not person.known():
+        # Whoever is asked for their name is told to do it once more.
+        asked.acts.clear()
+    author = person.author()
+    saved, lost = [], []
+    for act in asked.each():
+        try:
+            if act["home"] != home:
+                raise WorkbenchError("It was given in another project.", "Open that project and give it once more.")
+            saved.append(save(act, author))
+        except WorkbenchError as error:
+            lost.append(f"{called(act)} was not saved. {error.message} {error.hint or ''}")
+    for said in saved:
+        st.toast(said, icon=":material/gavel:")
+    if lost:
+        raise WorkbenchError(" ".join(lost), "Give it once more.")

@@ -46,6 +46,29 @@ class Acts {
   }
 }
 
+const outlasting = new Map();
+
+// The acts of a project, which outlast the part when one looks at another screen.
+function actsOf(home) {
+  if (!outlasting.has(home)) outlasting.set(home, new Acts());
+  return outlasting.get(home);
+}
+
+const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox]";
+
+// Whether a key is one for the screen: not where something is typed, nor behind a dialog.
+function forScreen(event, elsewhere = "") {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || document.querySelector("[role=dialog]")) return false;
+  const others = elsewhere ? `${TYPING}, ${elsewhere}` : TYPING;
+  return !event.composedPath().some((one) => one instanceof Element && one.matches(others));
+}
+
+// Nothing else hears of a key, such as the button that has it as shortcut.
+function swallow(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
 // A link that leads on within the page; another tab or window is the browser's business.
 function link(words, href, follow) {
   return make(
