@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import streamlit as st
 
@@ -11,20 +10,15 @@ from core.project import SCALE, Project, passage_texts
 from core.review import (
     STANDINGS,
     Contested,
-    Place,
-    accept_agreed,
     contested,
-    decide,
     decisions,
     may_decide,
-    undo_decision,
 )
-from core.text import how_many
 from core.types import RATINGS
+from pages.parts.review import deciding
 from pages.parts.review.guiding import guidelines_beside
-from pages.parts.shared import address, presses, ui
+from pages.parts.shared import ui
 from pages.parts.shared.html import text_html, visible
-from pages.parts.shared.outcome import did, tell
 
 TITLES = {"differs": "Differs", "agrees": "Agrees", "waiting": "Waiting", "decided": "Decided"}
 # The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
@@ -33,35 +27,25 @@ STYLE = """
 .st-key-adjudicate > :first-child { flex: 3 1 26rem; min-width: min(100%, 26rem); }
 .st-key-adjudicate > :last-child { flex: 2 1 18rem; min-width: min(100%, 18rem); }
 """
-PLACE = ("query", "passage", "question")
-"""What the address says of the place that is open."""
 
 
 def opened(listed: list[Contested]) -> int:
     """The number in the list of what the address names; the first where that is not there."""
-    named = tuple(st.query_params.get(name) for name in PLACE)
+    named = tuple(st.query_params.get(name) for name in deciding.NAMES)
     return next((at for at, one in enumerate(listed) if one.place == named), 0)
 
 
 def step(project: Project, listed: list[Contested], at: int) -> None:
     """Where in the list one is, and the ways on."""
+    query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{at + 1:,} of {len(listed):,}", width="content")
-        for label, key, to in (("Previous", "ArrowLeft", at - 1), ("Next", "ArrowRight", at + 1)):
-            if presses.button(label, key=f"adjudicate {label}", shortcut=key, disabled=not 0 <= to < len(listed)):
-                go_to(listed[to].place)
-        same = [one for one in listed if one.query_id == listed[at].query_id and one.standing == "agrees"]
-        if same and presses.button(
-            f"Accept all {len(same):,} of this query", key="accept agreed", icon=":material/done_all:"
-        ):
-            author = ui.author()
-            did(lambda: f"{how_many(accept_agreed(project, listed[at].query_id, author), 'decisions')} made.")
-
-
-def go_to(place: Place) -> None:
-    """Open something else, and let the address say so."""
-    address.say({name: key or "" for name, key in zip(PLACE, place, strict=True)})
-    st.rerun()
+        with st.container(width="content"):
+            deciding.draw(project, listed, at)
+        if same := [one for one in listed if one.query_id == query_id and one.standing == "agrees"]:
+            deciding.button(
+                f"Accept all {len(same):,} of this query", project, "accept", {"query": query_id},
+                key="accept agreed", icon=":material/done_all:",
+            )  # fmt: skip
 
 
 def about(project: Project, one: Contested) -> None:
@@ -87,16 +71,20 @@ def values(project: Project, one: Contested) -> None:
             ui.plain(f"{one.decision.author} decided {one.decision.value}: {one.decision.reason}"),
             icon=":material/gavel:",
         )
-        if presses.button("Undo the decision", key="undo decision", type="tertiary", icon=":material/undo:"):
-            did(partial(undo_decision, project, one.place, ui.author()), "It awaits adjudication again.")
+        deciding.button(
+            "Undo the decision", project, "undo", {"place": one.place},
+            key="undo decision", type="tertiary", icon=":material/undo:",
+        )  # fmt: skip
     if one.standing == "waiting":
         return
-    reason = st.text_input("Reason", key=f"reason {one.place}", placeholder="Why, by the guidelines")
+    deciding.reason(project, one.place)
     with st.container(horizontal=True):
         for value in SCALE if judged else RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
-            if presses.button(label, key=f"decide {value}", help=f"Decide {value}", shortcut=str(value)):
-                did(partial(decide, project, one.place, value, reason, ui.author()), f"Decided: {value}.")
+            deciding.button(
+                label, project, "decide", {"place": one.place, "value": value},
+                key=f"decide {value}", help=f"Decide {value}", shortcut=str(value),
+            )  # fmt: skip
 
 
 def history(project: Project, one: Contested) -> None:
@@ -112,13 +100,14 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 project.require("adjudicate")
-tell()
 if not may_decide(project, ui.person()):
     ui.empty(
         "There is nothing here for you to decide.",
         "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
         "people",
     )
+with ui.errors():
+    deciding.act(project)
 found = contested(project)
 counts = Counter(one.standing for one in found)
 state = st.segmented_control(

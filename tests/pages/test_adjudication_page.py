@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+from streamlit.testing.v1 import AppTest
 
 from core.project import (
     ADJUDICATED,
@@ -14,7 +19,11 @@ from core.project import (
     set_due,
     set_member,
 )
-from tests.made.screens import as_text, links, press, put_small, said, served, sound, visit
+from core.review import decisions
+from tests.made.browser import Server, as_it_is_now, ready
+from tests.made.browser import visit as go_to
+from tests.made.projects import new_project
+from tests.made.screens import as_text, holds, links, press, put_small, said, served, sound, tell, visit
 from tests.pages.test_roles_on_screens import log_in
 
 __all__ = ["log_in", "served"]
@@ -54,6 +63,83 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     sound(app.run())
     assert judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
     assert "Nothing stands so." in said(app)
+
+
+@pytest.fixture
+def differing(project: Project) -> Project:
+    """A project in which two people gave different judgments of two passages, to be decided by whoever is here."""
+    put_differing(project)
+    return project
+
+
+def put_differing(project: Project) -> None:
+    put_small(project)
+    assign_double(project, "q1", "olga", ["asta", "bo"])
+    for name, value in ("asta", 1), ("bo", 3):
+        for passage_id in ("p1", "p2"):
+            judging.judge(project, "q1", passage_id, value, name)
+
+
+def give_reason(app: AppTest, words: str) -> None:
+    next(box for box in app.text_input if box.label == "Reason").set_value(words)
+
+
+def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(differing: Project) -> None:
+    app = visit("adjudication")
+    give_reason(app, "by the guidelines")
+    app.button("decide 2").click()
+    second = holds(app, "deciding")["places"][1]
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
+    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert app.query_params["passage"] == "p2"
+
+
+def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(differing: Project) -> None:
+    app = visit("adjudication")
+    first, second = holds(app, "deciding")["places"]
+    give_reason(app, "by the guidelines")
+    keys = [("decide", first, 2), ("open", second, None), ("decide", second, 3)]
+    acts = [
+        {"id": n, "do": do, "home": differing.name, "place": place, "value": value}
+        for n, (do, place, value) in enumerate(keys, 1)
+    ]
+    tell(app, "deciding", "acts", acts[:2])
+    tell(app, "deciding", "acts", acts)
+    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert len(decisions(differing, ("q1", "p1", None))) == 1
+    refused = as_text(app.error[0].value)
+    assert "Your decision 3 on passage p2 was not saved. The reason is empty." in refused
+    # Whoever went on at once is told so, too: the run that found it out may have been ended.
+    tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
+    assert refused == as_text(app.error[0].value)
+    give_reason(app, "by the topic's narrative")
+    tell(app, "deciding", "acts", [acts[2] | {"id": 5}])
+    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert not app.error
+    app.segmented_control("adjudicated state").set_value("decided")
+    press(sound(app.run()), "Undo the decision")
+    assert len(judgments(differing, ADJUDICATED)["q1"]) == 1
+
+
+@pytest.mark.browser
+def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    project = new_project(projects / "differing.duckdb")
+    put_differing(project)
+    project.close()
+    page = chromium_page
+    go_to(page, f"{server.address}/adjudication?project=differing")
+    page.get_by_label("Reason").fill("by 1 guideline")
+    page.get_by_label("Reason").press("Tab")
+    for key in ("2", "ArrowRight"):
+        page.keyboard.press(key)
+    page.get_by_text("text of p2").wait_for()
+    ready(page)
+    assert "query=q1&passage=p2" in page.url
+    now = as_it_is_now(projects / "differing.duckdb", tmp_path)
+    assert judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
+    now.close()
 
 
 def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(

@@ -42,14 +42,18 @@ def act_on_keys(project: Project) -> None:
         WorkbenchError: some were not saved; says of which passages.
     """
     asked = passage_list.judgments()
-    notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, asked.acts)}
+    acts = list(asked.acts)
+    notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, acts)}
 
     def save(one: Act, author: str) -> str:
         value = int(one["value"])
         judging.judge(project, *_at(one), value, author, notes[_at(one)])
         return f"Your judgment: {value}, {SCALE[value]}."
 
-    save_all(asked, project.name, save, lambda one: f"Your judgment {one['value']} of passage {one['passage']}")
+    def called(one: Act) -> str:
+        return f"Your judgment {one['value']} of passage {one['passage']}"
+
+    save_all(asked, acts, project.name, save, called)
 
 
 def _at(act: Act) -> tuple[str, str]:

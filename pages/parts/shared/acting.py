@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import streamlit as st
@@ -13,6 +15,8 @@ from core.errors import WorkbenchError
 from pages.parts.shared import person
 
 _HERE = Path(__file__)
+TOLD = 20.0
+"""Seconds for which it is said that something was not saved, unless something else is done meanwhile."""
 
 
 def begun_with(*files: Path) -> str:
@@ -38,11 +42,16 @@ class Asked:
     Args:
         key: of the part.
         taken: number of the last act that was noted.
+        saving: held while acts are saved, as a run that was told to end goes on beside the next one until it asks the
+            session something.
+        refused: when acts were not saved last, and which and why: the run that found it out may have been ended.
     """
 
     key: str
     taken: int = 0
     acts: list[Act] = field(default_factory=list)
+    saving: Lock = field(default_factory=Lock)
+    refused: tuple[float, str] = (0.0, "")
 
     def note(self) -> None:
         """Take in what the browser sent, as a callback."""
@@ -54,6 +63,14 @@ class Asked:
     def press(self, act: Act) -> None:
         """Take in what a button of Streamlit's beside the part was pressed for, as a callback."""
         self.acts.append(act)
+
+    def take(self, act: Act) -> bool:
+        """Whether an act is still to be done; from here on it is not."""
+        try:
+            self.acts.remove(act)
+        except ValueError:
+            return False
+        return True
 
     def each(self) -> Iterator[Act]:
         """The acts in order; each is given out once, also where the run ends on it."""
@@ -67,34 +84,46 @@ def asked_of(key: str) -> Asked:
     return found
 
 
-def save_all(asked: Asked, home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]) -> None:
+def save_all(
+    asked: Asked, acts: list[Act], home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]
+) -> None:
     """Save what somebody decided in a project, each act by itself, and say so.
 
-    The session is not asked between an act and its saving, so that the run is not ended there.
+    The session is not asked between an act and its saving, so that the run is not ended there. What is drawn after this
+    shows what was saved, also where the run before it saved it.
 
     Args:
+        acts: of those that were asked for, as the caller found them: others may be noted meanwhile, by the next run.
         home: the name of the project; each act says in which it was done.
         save: saves an act under a name, and says what was saved; it must not ask the session either.
         called: what an act is called where it was not saved.
 
     Raises:
-        WorkbenchError: some were not saved; says which, and why.
+        WorkbenchError: some were not saved, now or a moment ago; says which, and why.
     """
-    if not asked.acts:
-        return
+    author = _author(asked) if acts else ""
+    saved, lost = [], []
+    with asked.saving:
+        if acts:
+            asked.refused = 0.0, ""
+        for act in filter(asked.take, acts):
+            try:
+                if act["home"] != home:
+                    raise WorkbenchError("It was given in another project.", "Open that project and give it once more.")
+                saved.append(save(act, author))
+            except WorkbenchError as error:
+                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or ''}")
+        if lost:
+            asked.refused = time.monotonic(), " ".join(lost)
+    for said in saved:
+        st.toast(said, icon=":material/gavel:")
+    when, words = asked.refused
+    if words and time.monotonic() - when < TOLD:
+        raise WorkbenchError(words, "Give it once more.")
+
+
+def _author(asked: Asked) -> str:
     if not person.known():
         # Whoever is asked for their name is told to do it once more.
         asked.acts.clear()
-    author = person.author()
-    saved, lost = [], []
-    for act in asked.each():
-        try:
-            if act["home"] != home:
-                raise WorkbenchError("It was given in another project.", "Open that project and give it once more.")
-            saved.append(save(act, author))
-        except WorkbenchError as error:
-            lost.append(f"{called(act)} was not saved. {error.message} {error.hint or ''}")
-    for said in saved:
-        st.toast(said, icon=":material/gavel:")
-    if lost:
-        raise WorkbenchError(" ".join(lost), "Give it once more.")
+    return person.author()

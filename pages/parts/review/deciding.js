@@ -1,0 +1,71 @@
+// The way through what is to be decided, and its keys. What is gone on to is chosen before the server answers, so that a
+// digit decides on what was chosen when it was pressed.
+
+const ways = new WeakMap();
+const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+// There an arrow goes from one choice to the next.
+const CHOICES = "[role=radiogroup]";
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+class Way {
+  constructor(parent) {
+    this.where = make("span", { class: "quiet" });
+    const step = (words, key) =>
+      make("button", { type: "button", title: key, "aria-keyshortcuts": key, onclick: () => this.walk(STEPS[key]) }, words);
+    this.previous = step("Previous", "ArrowLeft");
+    this.next = step("Next", "ArrowRight");
+    parent.append(make("div", { class: "steps" }, this.where, this.previous, this.next));
+  }
+
+  show(data, send) {
+    this.data = data;
+    this.acts = actsOf(data.home);
+    this.acts.taken(data.taken, send);
+    if (!this.acts.waiting.some((one) => one.do === "open")) this.chosen = data.chosen;
+    this.draw();
+    this.acts.again();
+  }
+
+  draw() {
+    const { places, first, total } = this.data;
+    const at = this.at();
+    this.where.textContent = `${(first + at + 1).toLocaleString("en")} of ${total.toLocaleString("en")}`;
+    this.previous.disabled = !places[at - 1];
+    this.next.disabled = !places[at + 1];
+  }
+
+  at() {
+    return this.data.places.findIndex((one) => same(one, this.chosen));
+  }
+
+  walk(step) {
+    const to = this.data.places[this.at() + step];
+    if (!to) return;
+    this.chosen = to;
+    this.draw();
+    this.acts.add("open", { home: this.data.home, place: to });
+  }
+
+  key(event) {
+    const { home, decides, judged, rated } = this.data;
+    const value = decides && (this.chosen[2] === null ? judged : rated).find((one) => String(one) === event.key);
+    const step = STEPS[event.key];
+    if ((!step && typeof value !== "number") || !forScreen(event, step ? CHOICES : "")) return;
+    swallow(event);
+    if (step) this.walk(step);
+    else this.acts.add("decide", { home, place: this.chosen, value });
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let way = ways.get(parentElement);
+  if (!way) ways.set(parentElement, (way = new Way(parentElement)));
+  way.show(data, setTriggerValue);
+
+  const mine = new AbortController();
+  window.addEventListener("keydown", (event) => way.key(event), { capture: true, signal: mine.signal });
+  way.listening?.abort();
+  way.listening = mine;
+  return () => mine.abort();
+}

@@ -1,0 +1,116 @@
+"""The way through what is to be decided, as one component of our own, and the decisions that people make on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.project import SCALE, Project
+from core.review import Contested, Place, accept_agreed, decide, undo_decision
+from core.text import how_many
+from core.types import RATINGS
+from pages.parts.shared import address
+from pages.parts.shared.acting import Act, Asked, asked_of, begun_with, save_all
+
+KEY = "deciding"
+AHEAD = 20
+"""So many places before and after the open one the browser can go to while the server is at work."""
+NAMES = ("query", "passage", "question")
+"""What the address says of the place that is open."""
+
+_HERE = Path(__file__)
+_component = st.components.v2.component(
+    "way_through_decisions",
+    css=begun_with(_HERE.with_name("deciding.css")),
+    js=begun_with(_HERE.with_name("deciding.js")),
+)
+
+
+def draw(project: Project, listed: list[Contested], at: int) -> None:
+    """Where in the list one is, and the ways on; a digit that is pressed decides on what is open."""
+    first = max(0, at - AHEAD)
+    data = {
+        "home": project.name,
+        "taken": _asked().taken,
+        "chosen": listed[at].place,
+        "places": [one.place for one in listed[first : at + AHEAD + 1]],
+        "first": first,
+        "total": len(listed),
+        "decides": listed[at].standing != "waiting",
+        "judged": list(SCALE),
+        "rated": list(RATINGS),
+    }
+    _component(key=KEY, data=data, on_acts_change=_asked().note)
+
+
+def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
+    """A button whose press is kept as the acts of the part are.
+
+    Args:
+        do: what it does: `decide`, `undo` or `accept`.
+        said: what belongs to it, as with the acts of the part.
+        options: as `st.button` takes them.
+    """
+    st.button(label, on_click=_asked().press, args=({"do": do, "home": project.name, **said},), **options)
+
+
+def reason(project: Project, place: Place) -> None:
+    """The field for why it is decided so; it stays with its place when one goes on."""
+    st.text_input("Reason", key=_reason(project, place), placeholder="Why, by the guidelines", persist_state="session")
+
+
+def act(project: Project) -> None:
+    """Do what was asked for: each decision is on the place that was chosen when it was made.
+
+    Raises:
+        WorkbenchError: some decisions were not saved; says which.
+    """
+    asked = _asked()
+    acts = list(asked.acts)
+    steps = [one for one in acts if one["do"] == "open"]
+    if gone := [_place(one) for one in steps if one["home"] == project.name]:
+        # Taken only then: where the run ends here, the next one comes by it again.
+        address.say({name: key or "" for name, key in zip(NAMES, gone[-1], strict=True)})
+    for one in steps:
+        asked.take(one)
+    decided = [one for one in acts if one["do"] != "open"]
+    reasons = {
+        _place(one): str(st.session_state.get(_reason(project, _place(one))) or "")
+        for one in decided
+        if one["do"] == "decide"
+    }
+
+    def save(one: Act, author: str) -> str:
+        if one["do"] == "accept":
+            return f"{how_many(accept_agreed(project, str(one['query']), author), 'decisions')} made."
+        place = _place(one)
+        if one["do"] == "undo":
+            undo_decision(project, place, author)
+            return "It awaits adjudication again."
+        decide(project, place, int(one["value"]), reasons[place], author)
+        return f"Decided: {one['value']}."
+
+    save_all(asked, decided, project.name, save, _called)
+
+
+def _asked() -> Asked:
+    return asked_of(KEY)
+
+
+def _place(act: Act) -> Place:
+    query_id, passage_id, question_id = act["place"]
+    return str(query_id), str(passage_id), None if question_id is None else str(question_id)
+
+
+def _reason(project: Project, place: Place) -> str:
+    return f"reason {project.name} {place}"
+
+
+def _called(act: Act) -> str:
+    if act["do"] == "accept":
+        return f"What all gave alike of query {act['query']}"
+    _, passage_id, question_id = act["place"]
+    where = f"passage {passage_id}" if question_id is None else f"question {question_id} and passage {passage_id}"
+    return f"Taking back the decision on {where}" if act["do"] == "undo" else f"Your decision {act['value']} on {where}"
