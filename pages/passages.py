@@ -161,10 +161,7 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         st.rerun()
     with ui.errors():
         desk_parts.act(project)
-        beside.act_on_keys(project)
-        place = opened(project)
-        if place is not None and place[1] is not None:
-            beside.act(project, (place[0], place[1]))
+        beside.act(project)
     with ui.errors():
         _desk(project, policy, shown, wanted, blind)
         ui.say_reopened()

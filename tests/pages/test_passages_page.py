@@ -38,6 +38,7 @@ from tests.made.screens import (
     choose,
     holds,
     looked_at,
+    named,
     press,
     said,
     served,
@@ -466,6 +467,20 @@ class TestJudging:
         tell(app, "passage-list", "acts", [acts[0] | {"id": 4, "passage": "gone"}])
         assert "Your judgment 1 of passage gone was not saved" in app.error[0].value
 
+    def test_a_judgment_that_was_clicked_is_kept_where_one_goes_on_at_once(self, small: Project) -> None:
+        app = visit("passages", query="q1", passage="p1")
+        after = holds(app, "passage-list")["after"]
+        named(app.button, "Related").click()
+        tell(app, "passage-list", "open", after)
+        assert url(app, "passage") == after[1] != "p1"
+        assert own_judgment(small, "q1", "p1", "ann") == 1
+        assert own_judgment(small, *after, "ann") is None
+        # So is the taking back of one.
+        app = visit("passages", query="q1", passage="p1")
+        named(app.button, "Withdraw your judgment").click()
+        tell(app, "passage-list", "open", after)
+        assert own_judgment(small, "q1", "p1", "ann") is None
+
     def test_a_judgment_by_key_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -536,10 +551,11 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     shown.filter(has_text="text of p1").wait_for(timeout=60_000)
     assert "query=q1&passage=p1" in chromium_page.url
 
-    # Faster than the server answers: each key is a judgment of the passage that was chosen then.
+    # Faster than the server answers: each key or click is a judgment of the passage that was chosen then.
     ready(chromium_page)
-    for key in ("1", "Alt+j", "1"):
+    for key in ("1", "Alt+j"):
         chromium_page.keyboard.press(key)
+    chromium_page.locator(".st-key-judge-1 button").dispatch_event("click")
     chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
     chromium_page.get_by_text("Withdraw your judgment").wait_for(timeout=60_000)
     ready(chromium_page)

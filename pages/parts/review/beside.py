@@ -7,36 +7,13 @@ import streamlit as st
 from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
 from core.review import Desk
 from pages.parts.review import passage_list
-from pages.parts.shared import presses, ui
+from pages.parts.shared import ui
 from pages.parts.shared.acting import Act, save_all
 from pages.parts.shared.html import known_html
 
-WITHDRAW = "withdraw judgment"
 
-
-def act(project: Project, at: tuple[str, str]) -> None:
-    """Do what the buttons of `judge` were pressed for, before anything is drawn.
-
-    Args:
-        at: query and passage that are open.
-
-    Raises:
-        WorkbenchError: it could not be done.
-    """
-    for value in SCALE:
-        if presses.pressed(_key(value)):
-            note = str(st.session_state.get(_note(at)) or "")
-            judging.judge(project, *at, value, ui.author(), note)
-            st.toast(f"Your judgment: {value}, {SCALE[value]}.", icon=":material/gavel:")
-    if presses.pressed(WITHDRAW):
-        # In another window it may be gone already, which is as it should be.
-        if own_judgment(project, *at, ui.author()) is not None:
-            withdraw(project, *at, ui.author())
-        st.toast("Your judgment is withdrawn.", icon=":material/undo:")
-
-
-def act_on_keys(project: Project) -> None:
-    """Save the judgments that were given by keys, each of the passage that was chosen when its key was pressed.
+def act(project: Project) -> None:
+    """Save the judgments that were given: by key of the passage that was chosen then, by button of the one it stood by.
 
     Raises:
         WorkbenchError: some were not saved; says of which passages.
@@ -46,12 +23,18 @@ def act_on_keys(project: Project) -> None:
     notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, acts)}
 
     def save(one: Act, author: str) -> str:
+        if one["do"] == "withdraw":
+            # In another window it may be gone already, which is as it should be.
+            if own_judgment(project, *_at(one), author) is not None:
+                withdraw(project, *_at(one), author)
+            return "Your judgment is withdrawn."
         value = int(one["value"])
         judging.judge(project, *_at(one), value, author, notes[_at(one)])
         return f"Your judgment: {value}, {SCALE[value]}."
 
     def called(one: Act) -> str:
-        return f"Your judgment {one['value']} of passage {one['passage']}"
+        what = f"Your judgment {one['value']}" if one["do"] == "judge" else "The withdrawal of your judgment"
+        return f"{what} of passage {one['passage']}"
 
     save_all(asked, acts, project.name, save, called)
 
@@ -64,25 +47,32 @@ def judge(project: Project, desk: Desk) -> None:
     """The person's own judgment: give it, replace it, take it back."""
     at = desk.query_id, desk.passage_id
     own = own_judgment(project, *at, ui.person()) if ui.person() else None
+    asked = passage_list.judgments()
+    there = {"home": project.name, "query": at[0], "passage": at[1]}
     # In a narrow window it stays at the lower edge, in sight with the passage.
     with st.container(key="desk-judge"):
         st.markdown("**Your judgment**", width="content")
         st.text_input("Note", key=_note(at), placeholder="Note", label_visibility="collapsed", persist_state="session")
         for value, meaning in SCALE.items():
-            presses.button(
+            st.button(
                 meaning.capitalize(),
-                key=_key(value),
+                key=f"judge {value}",
+                on_click=asked.press,
+                args=({"do": "judge", "value": value, **there},),
                 shortcut=str(value),
                 type="primary" if own == value else "secondary",
                 width="stretch",
                 disabled=desk.text is None,
             )
         if own is not None:
-            presses.button("Withdraw your judgment", key=WITHDRAW, type="tertiary", icon=":material/undo:")
-
-
-def _key(value: int) -> str:
-    return f"judge {value}"
+            st.button(
+                "Withdraw your judgment",
+                key="withdraw judgment",
+                on_click=asked.press,
+                args=({"do": "withdraw", **there},),
+                type="tertiary",
+                icon=":material/undo:",
+            )
 
 
 def _note(at: tuple[str, str]) -> str:

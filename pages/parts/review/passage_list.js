@@ -170,11 +170,21 @@ class List {
     this.send("open", at);
   }
 
-  // A digit is a judgment of what is chosen here, also where the server has not opened it yet: a press of a button says
-  // no passage, and of two presses that come while the server is at work it hears of one.
+  // A digit, or a click on its button, is a judgment of what is chosen here, also where the server has not opened it
+  // yet: Streamlit's press of a button says no passage, and of two that come while the server is at work it hears of one.
   judge(event) {
     const value = this.data.scale.find((one) => String(one) === event.key);
-    if (value === undefined || !this.chosen || !forScreen(event, QUESTIONS)) return;
+    if (value !== undefined && forScreen(event, QUESTIONS)) this.give(value, event);
+  }
+
+  press(event) {
+    const button = event.composedPath().find((one) => one instanceof Element && one.matches("button:enabled"));
+    const value = this.data.scale.find((one) => button?.closest(`.st-key-judge-${one}`));
+    if (value !== undefined) this.give(value, event);
+  }
+
+  give(value, event) {
+    if (!this.chosen) return;
     swallow(event);
     const [query, passage] = this.chosen;
     this.acts.add("judge", { home: this.data.home, query, passage, value });
@@ -211,6 +221,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   window.addEventListener("keydown", walk, { signal: mine.signal });
   window.addEventListener("keydown", (event) => list.judge(event), { capture: true, signal: mine.signal });
+  window.addEventListener("click", (event) => list.press(event), { capture: true, signal: mine.signal });
   list.listening?.abort();
   list.listening = mine;
   return () => mine.abort();

@@ -66,7 +66,7 @@ def passage_list(
 
 
 def judgments() -> Asked:
-    """The judgments that were given by keys in this browser tab and not saved yet."""
+    """The judgments that were given in this browser tab, by key or by button, and not saved yet."""
     return asked_of(KEY)
 
 
