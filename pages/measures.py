@@ -33,7 +33,7 @@ from core.study import (
 from core.types import MAX_RATING
 from pages.parts.boards import agreements
 from pages.parts.boards.board import link
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, ui, views
 
 SAME = "That of the column"
 RESAMPLES = 400
@@ -136,10 +136,7 @@ with more:
 official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
-    view = st.segmented_control(
-        "View", [TABLE, HEAT], default=TABLE, key="shape", required=True, bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    view = views.choose([TABLE, HEAT], key="shape")
     if st.toggle("Intervals", key="intervals", bind="query-params", help=f"From {RESAMPLES} resamples of the queries."):
         samples = RESAMPLES
     st.space("stretch")

@@ -77,7 +77,8 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     batch = room.batches(planned, audit)[-1]
     assert f"0 of {batch.drawn} said" in app.get("progress")[0].proto.text
 
-    app = visit("audit", view="Judge")
+    app = press(app, "Judge")
+    assert app.query_params["view"] == "Judge"
     shown = holds(app, "judging")
     assert [one["value"] for one in shown["scale"]] == [0, 1, 2, 3]
     assert "label" not in str(shown["cards"]), "the desk has no machine's label until somebody asks for one"

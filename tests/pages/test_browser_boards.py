@@ -87,6 +87,19 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     ready(page)
     expect(page).not_to_have_url(re.compile("view=queue"))
 
+    # A view is a step: Back leads to the one before.
+    for name in "Two boards", "Board":
+        page.get_by_role("radio", name=name, exact=True).click()
+        expect(page.get_by_role("radio", name=name, exact=True)).to_be_checked()
+        ready(page)
+    page.go_back()
+    expect(page).to_have_url(re.compile("view=Two"))
+    expect(page.get_by_role("radio", name="Two boards", exact=True)).to_be_checked()
+    ready(page)
+    page.go_back()
+    expect(page.get_by_role("radio", name="Board", exact=True)).to_be_checked()
+    ready(page)
+
     # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
     page.locator("[data-testid=stSidebar]").hover()
     page.get_by_role("button", name="Collapse sidebar").click()

@@ -11,7 +11,7 @@ from core.project import Project
 from core.text import how_many
 from pages.parts.audit import board as table
 from pages.parts.audit import curve
-from pages.parts.shared import presses, ui
+from pages.parts.shared import presses, ui, views
 
 
 def draw(project: Project, audit: Audit) -> None:
@@ -89,7 +89,7 @@ def _waiting(project: Project, audit: Audit, last: Batch) -> None:
                 + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
                 width=420,
             )
-            ui.go("audit", "Judge", audit=audit.name, view="Judge")
+            views.go("Judge", "Judge")
             if last.judged:
                 _end_batch(project, audit, last)
         if people:

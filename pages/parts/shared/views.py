@@ -9,18 +9,37 @@ import streamlit as st
 from pages.parts.shared import address
 
 
-def choose(views: Sequence[str], names: Callable[[str], str] = str) -> str:
-    """Draw the choice of a view, which the address names; the first one is what it leaves out.
+def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "view") -> str:
+    """Draw the choice of a view, which the address names as the screen does; the first one is what it leaves out.
+
+    Another view is a step for the browser's Back.
 
     Args:
-        views: by their names in the address.
         names: what a view is called on the screen.
+        key: what the address calls the choice.
     """
-    # Another screen has other views under the same parameter.
-    address.own("view", views)
-    return str(
-        st.segmented_control(
-            "View", views, default=views[0], format_func=names, key="view", required=True, bind="query-params",
-            label_visibility="collapsed",
-        )
-    )  # fmt: skip
+    by_name = {names(view): view for view in views}
+    here = address.places(f"{key} of {st.session_state.get('screen')}")
+    said = st.query_params.get(key, "")
+    came = here.come(str(st.session_state.get("project")), {key: said} if said else {})
+    # Another screen has other views under the same key.
+    if came or address.arrived() or st.session_state.get(key) not in views:
+        st.session_state[key] = by_name.get(said, views[0])
+    view = str(
+        st.segmented_control("View", views, format_func=names, key=key, required=True, label_visibility="collapsed")
+    )
+    if view != by_name.get(here.now.get(key, ""), views[0]):
+        here.go({key: "" if view == views[0] else names(view)}, [key])
+    return view
+
+
+def go(label: str, view: str) -> None:
+    """Lead to another view of the screen that is on.
+
+    It is no link: an address of this screen in which one was before is taken for that of a browser that is behind.
+    """
+    st.button(label, type="tertiary", icon=":material/arrow_forward:", on_click=_choose, args=(view,))
+
+
+def _choose(view: str) -> None:
+    st.session_state["view"] = view
