@@ -72,6 +72,7 @@ class TestHome:
         press(app, "Create")
         assert app.selectbox("project").value == "our-task-2026"
         assert "Import queries to begin" in said(app)
+        assert named(app.text_input, "Name").value == ""
         st.cache_resource.clear()
         with_name = open_project(tmp_path / "our-task-2026.duckdb")
         assert counts(with_name)["queries"] == 0
@@ -98,6 +99,7 @@ class TestHome:
         named(app.text_input, "Name").set_value(small.name)
         press(app, "Create")
         assert "there is a file of this name already" in said(app)
+        assert named(app.text_input, "Name").value == small.name
         assert counts(small)["queries"] == 2
 
     def test_it_counts_what_the_project_holds_and_names_the_next_step(self, small: Project) -> None:

@@ -10,6 +10,9 @@ from core.project import Project, create, projects_folder, set_member
 from pages.parts.shared import login, presses, ui
 
 
+NAME, MADE = "name of the new project", "project was made"
+
+
 def choose(name: str) -> None:
     """Make a project the open one, from the next run of the script on."""
     st.session_state["opened"] = name
@@ -34,11 +37,13 @@ def creation(may: bool = True) -> None:
             " exam init, then exam people add."
         )
         return
+    if st.session_state.pop(MADE, False):
+        st.session_state[NAME] = ""
     left, right = st.columns(2)
     with left, st.form("create", border=True):
         st.markdown("**New project**")
         # File systems allow 255 bytes; a character takes up to four.
-        name = st.text_input("Name", placeholder="e.g. our-shared-task-2026", max_chars=60)
+        name = st.text_input("Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60)
         if st.form_submit_button("Create", type="primary"):
             path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
             if not name.strip() or set(name) & {"/", "\\"} or name.strip().startswith("."):
@@ -47,6 +52,7 @@ def creation(may: bool = True) -> None:
                 project = create(path)
                 _belongs(project)
                 project.close()
+                st.session_state[MADE] = True
                 choose(path.stem)
     with right, st.container(border=True):
         st.markdown("**Demo**")
