@@ -18,6 +18,7 @@ from tests.made.screens import (
     RUNS,
     AppTest,
     charts,
+    choose,
     links,
     press,
     said,
@@ -43,6 +44,27 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}
     assert table["Failed pairs"].to_dict() == {run.run: run.failed for run in expected.to_grade}
     assert "Select a system to see what to grade next" in said(app)
+
+
+def colours(app: AppTest) -> dict[str, str]:
+    """The colour of each line, by its run."""
+    scale = charts(app)[0]["layer"][1]["encoding"]["color"]["scale"]
+    return dict(zip(scale["domain"], scale["range"], strict=True))
+
+
+def test_a_system_keeps_its_colour_whatever_its_place_on_the_board(small: Project) -> None:
+    app = visit("leaderboard", project=small.name, view="By budget")
+    before = colours(app)
+    assert len(set(before.values())) == len(RUNS)
+    app = choose(app, "Min rating", 1)
+    assert list(colours(app)) != list(before), "the legend is in the order of the board"
+    assert colours(app) == before
+    app.multiselect("curves of").set_value(["poor", "bad"])
+    assert colours(sound(app.run())) == {run: before[run] for run in ("poor", "bad")}
+    app.multiselect("curves of").set_value(["fair", "bad", "poor", "good"])
+    after = colours(sound(app.run()))
+    assert {run: after[run] for run in ("poor", "bad")} == {run: before[run] for run in ("poor", "bad")}
+    assert len(set(after.values())) == len(RUNS)
 
 
 def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_too_flat(small: Project) -> None:

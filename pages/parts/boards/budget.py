@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
@@ -12,18 +14,30 @@ from pages.parts.boards.views import Screen
 from pages.parts.shared import charts
 from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
-DRAWN, MOST_DRAWN = 5, 10
-"""Lines at first, and as many as there are colours to tell them apart."""
+COLOURS = (
+    "#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#bab0ac",
+)  # fmt: skip
+"""As many as can be told apart: tableau10."""
+DRAWN, MOST_DRAWN = 5, len(COLOURS)
+"""Lines at first, and at most."""
 HEIGHT = 480
 LETTER, SWATCH = 7, 34
 """Pixels that a letter of the legend takes, and the sign before a name with the room after it."""
 
 
-def lines(found: CoverCurves, chosen: list[str]) -> Spec:
+def coloured(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
+    """A colour for each run: the one that it had, else one that no other has."""
+    kept = {run: before[run] for run in chosen if run in before}
+    free = (colour for colour in COLOURS if colour not in kept.values())
+    return {run: kept[run] if run in kept else next(free) for run in chosen}
+
+
+def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> Spec:
     """Coverage over the number of passages, a line a system with a band of one standard error.
 
     Args:
         chosen: the runs to draw, best first.
+        colours: by run.
     """
     table = pd.DataFrame(
         [
@@ -39,7 +53,7 @@ def lines(found: CoverCurves, chosen: list[str]) -> Spec:
     base = {
         "x": number("k", title="Passages read", scale={"domain": [1, found.max_k], "nice": False}),
         "color": word(
-            "run", title=None, scale={"domain": chosen, "scheme": "tableau10"},
+            "run", title=None, scale={"domain": chosen, "range": [colours[run] for run in chosen]},
             legend={
                 "orient": "top", "columns": {"expr": f"max(1, floor(width / {widest}))"}, "labelLimit": 0,
                 "labelExpr": charts.name_labels(chosen), "symbolOpacity": 1,
@@ -71,8 +85,10 @@ def by_budget(screen: Screen) -> None:
     k = min(screen.policy.cutoff, found.max_k)
     order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
     chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
+    # By the order alone the lines would change colours with every min rating.
+    colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
     if chosen:
-        st.vega_lite_chart(lines(found, [run for run in order if run in chosen]))
+        st.vega_lite_chart(lines(found, [run for run in order if run in chosen], colours))
     if found.pool_depth < found.max_k:
         st.caption(
             f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"

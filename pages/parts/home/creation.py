@@ -9,7 +9,6 @@ from core.pipelines import sit_by_rules
 from core.project import Project, create, projects_folder, set_member
 from pages.parts.shared import login, presses, ui
 
-
 NAME, MADE = "name of the new project", "project was made"
 
 
