@@ -30,6 +30,8 @@ CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""
 CANCELLING_SECONDS = 2.0
 """Between two looks at batches that are to be cancelled."""
+QUIET_SECONDS, QUIET_TIMES = 10.0, 3.0
+"""A job from which nothing comes for so long, and for so many times as long as it took before, is said to be quiet."""
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show; the log has all of them."""
 
@@ -138,6 +140,7 @@ class BackgroundJob:
         self._started = time.monotonic()
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.control = make_control(project, grader, request, self.log.append)
+        self._came_at, self._times = self._clock(), 0
         self._thread = threading.Thread(
             target=self._run, args=(project, grader, request, author), name="grading", daemon=True
         )
@@ -164,7 +167,22 @@ class BackgroundJob:
         self.control.wait_while_paused()
 
     def _report(self, progress: Progress) -> None:
+        # How far it is may be told though nothing came.
+        if progress.done > self.progress.done:
+            self._came_at, self._times = self._clock(), self._times + 1
         self.progress = progress
+
+    def _clock(self) -> float:
+        """Seconds, of which those that the job was paused are none."""
+        return time.monotonic() - self.control.paused_seconds
+
+    @property
+    def quiet(self) -> float | None:
+        """Seconds for which nothing has come, where that is longer than before; None else, and at the beginning."""
+        if not self._times or self.progress.over:
+            return None
+        quiet = self._clock() - self._came_at
+        return quiet if quiet > max(QUIET_SECONDS, QUIET_TIMES * self.progress.seconds / self._times) else None
 
     @property
     def seconds(self) -> float:

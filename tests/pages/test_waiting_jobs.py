@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -10,12 +12,13 @@ from click.testing import CliRunner
 
 from core.cli import cli
 from core.errors import GradingError
-from core.grading import Request, jobs, start_job
+from core.grading import Request, carrying, jobs, start_job
 from core.pipelines import Plan, Sit, add_student, start_sitting
 from core.project import open_project
 from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
+from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
 from tests.made.exams import put_exam
 from tests.made.projects import file_of, fill
@@ -52,6 +55,33 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     job.cancel()
     assert job.wait(60)
     assert [(one.state, one.graded, one.failed) for one in jobs(project)] == [("cancelled", 0, 0)]
+    project.close()
+
+
+def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carrying, "COMMIT_SECONDS", 0.0)
+    reached, go_on = Event(), Event()
+
+    def before(number: int) -> None:
+        if number == 3:
+            reached.set()
+            assert go_on.wait(30)
+
+    project = open_project(made(tmp_path))
+    job = start_job(project, HashGrader(before=before), Request(), "ann")
+    assert reached.wait(30)
+    assert " left · running since " in state(job)
+    now = time.monotonic
+    monkeypatch.setattr("core.grading.running.time.monotonic", lambda: now() + 40)
+    assert state(job).startswith("**Nothing has come for ")
+    assert "left" not in state(job)
+    job.control.pause()
+    assert state(job).startswith("**Paused**")
+    job.control.resume()
+    go_on.set()
+    assert job.wait(30)
     project.close()
 
 

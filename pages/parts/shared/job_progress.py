@@ -90,8 +90,9 @@ def _standing_still(job: BackgroundJob) -> str:
     """Why a job does not go on now, to follow how far it is; empty where it does."""
     if job.control.paused:
         return ", paused"
-    waits = job.control.awaited
-    return "" if waits is None else f"; it waits for the endpoint, next try at {waits.next_try:%H:%M}"
+    if (waits := job.control.awaited) is not None:
+        return f"; it waits for the endpoint, next try at {waits.next_try:%H:%M}"
+    return "" if job.quiet is None else f"; nothing has come for {ui.duration(job.quiet)}"
 
 
 def pace(job: BackgroundJob) -> float:
@@ -148,6 +149,11 @@ def state(job: BackgroundJob) -> str:
         return f"{still} It began at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
+    if (quiet := job.quiet) is not None:
+        again = ""
+        if is_endpoint(job.spec):
+            again = " Calls that fail are made again; where the endpoint is gone, the job waits for it."
+        return f"**Nothing has come for {ui.duration(quiet)}.**{again} Running {since}."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
 
 
