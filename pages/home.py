@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import streamlit as st
 
 from core.bank import counts, next_step
@@ -21,6 +23,8 @@ WHAT_THIS_IS = (
     "People say what is relevant by writing exam questions, a machine rates how well passages answer them, and labels,"
     " qrels and leaderboards follow."
 )
+SAID_FOR = timedelta(days=7)
+"""How long Home says that another grader became the usual one."""
 # The doors stand side by side where there is room, and below one another where there is not.
 STYLE = """
 .st-key-doors { flex-wrap: wrap; align-items: stretch; }
@@ -62,6 +66,8 @@ def standing(project: Project) -> None:
         st.markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
             ui.go(step.screen)
+    if view is not None and (said := policy_widgets.succeeded(project, view.policy.grader, SAID_FOR)):
+        st.caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
             ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),

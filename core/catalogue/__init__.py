@@ -20,11 +20,13 @@ from core.catalogue.named import (
 )
 from core.catalogue.prices import prices, set_price
 from core.catalogue.prompts import prompts, save_prompt, versions
+from core.catalogue.succession import Succession, succession
 
 __all__ = [
     "SPEC_COLUMNS",
     "NamedGrader",
     "StoredGrader",
+    "Succession",
     "find_grader",
     "grade_command",
     "grader_again",
@@ -44,5 +46,6 @@ __all__ = [
     "settings",
     "settings_again",
     "stored_spec",
+    "succession",
     "versions",
 ]

@@ -81,10 +81,18 @@ def _count_graders(project: Project) -> list[StoredGrader]:
         )
     ]
     most = max((grader.grades for grader in stored), default=0)
+    return sorted(stored, key=lambda grader: place_among(grader, most))
+
+
+def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, int]:
+    """Where a grader stands among those of its project; the least is the usual one.
+
+    Args:
+        most: grades that one of them has.
+    """
     # A grader that was only tried on a part of the pool does not become what every screen shows.
-    return sorted(
-        stored, key=lambda g: (g.grades == 0, 2 * g.grades < most, _preference(g.spec.method), -g.grades, g.key)
-    )
+    tried = 2 * grader.grades < most
+    return grader.grades == 0, tried, _preference(grader.spec.method), -grader.grades, grader.key
 
 
 def _preference(method: str) -> int:

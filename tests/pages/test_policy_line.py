@@ -8,6 +8,7 @@ from core.bank.asked import question_text_key
 from core.project import Project
 from core.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
+from tests.catalogue.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
 from tests.made.screens import choose, holds, looked_at, named, said, served, shared, sound, visit
 
@@ -103,6 +104,19 @@ def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(sh
     app = choose(visit("leaderboard", view="All boards"), "Min rating", 2)
     assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
     assert "min rating 2" in said(app)
+
+
+def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: Project) -> None:
+    passages = [f"p{number}" for number in range(4)]
+    asked = {("A?", passage): 3 for passage in passages}
+    fill(project, [Question("q1/a", "q1", "A?")], asked, {"run": {"q1": passages}}, FORMER)
+    assert "usual grader" not in said(visit("home"))
+    work(project, LATER, passages[:2])
+    for screen in "home", "leaderboard":
+        told = said(visit(screen)).replace("\\", "")
+        assert "reader is the usual grader since its job of " in told
+        assert "to go on with them choose it as Grader under Change" in told
+    assert "usual grader" not in said(visit("home", grader="nearness"))
 
 
 def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.bank import latest_version
-from core.catalogue import find_grader, graders
+from core.catalogue import find_grader, graders, succession
 from core.errors import InputError, WorkbenchError
 from core.labels import Policy
 from core.leaderboard import QueryChoice
@@ -177,6 +178,8 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
     with popover:
         st.selectbox("Grader", **options("grader", "Whose grades the labels are made of.", known))
+        if said := succeeded(project, str(held["grader"])):
+            st.caption(ui.plain(said))
         st.selectbox(
             "Min rating",
             **options("tau", "From this rating on a question counts as answered, and a label as relevant in binary"
@@ -255,6 +258,22 @@ def in_words(project: Project, view: View) -> str:
         f"bank {latest_version(project)}",
     ]
     return " · ".join(words)
+
+
+def succeeded(project: Project, grader: str | None, within: timedelta = timedelta.max) -> str:
+    """That the usual grader became that by itself, where it is the one that is chosen, as a sentence; else empty.
+
+    Args:
+        within: for how long it is said.
+    """
+    found = succession(project)
+    if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
+        return ""
+    return (
+        f"{found.usual} is the usual grader since its job of {found.since:%d %B %Y, %H:%M}, which gave it enough"
+        f" grades. Before, labels were made of those of {found.former}: to go on with them choose it as Grader under"
+        " Change."
+    )
 
 
 def queries() -> QueryChoice:
