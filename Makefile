@@ -23,9 +23,9 @@ UV := uv==0.13.9
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
-# Processes that share the tests; whoever is done first takes over from the others. More than there are cores, since much of
-# a test in a browser is waiting. 0 runs them in one.
-WORKERS ?= 4
+# Processes that share the tests; whoever is done first takes over from the others. One more than there are cores often
+# are, since much of a test in a browser is waiting. 0 runs them in one.
+WORKERS ?= 3
 TESTFLAGS ?=
 # Properties are tried on a few examples, or on so many times as many: `make test TIMES=50` for a night.
 TIMES ?= 1
@@ -55,6 +55,8 @@ lock: | $(BIN)/pip ## write the locks anew after a change of requirements.txt or
 test: export OMP_NUM_THREADS := 1
 # Thousands of small projects are made and closed, each with a wait for the disk: in memory where there is such a place.
 test: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
+# Where the system has it, an allocator with which the tests take a tenth less work.
+test: export LD_PRELOAD := $(firstword $(wildcard /usr/lib/*/libmimalloc.so.2*))
 test: export EXAMPLES_TIMES := $(TIMES)
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import itertools
 import logging
+import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -37,23 +38,28 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What waits begins first: tests in the browser, and those marked as long.
 
-    Of the processes that share the tests, each gets an equal part of them in a row. So the first two begin with every
-    second test in the browser each, a third one with the long ones, and what is left to the end are small tests, of
-    which each process can take its part. A browser and a server for each of two: one alone would be at it for as long
-    as all the other tests take.
+    Of the processes that share the tests, each gets an equal part of them in a row. So the first begins with the tests
+    in the browser, which is started once then, as the server is that they share; the second with the long ones; and
+    what is left to the end are small tests, of which each process can take its part.
     """
     processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
     browser, long, small = (list[pytest.Item]() for _ in range(3))
     for item in items:
         marked = item.get_closest_marker
         (browser if marked("browser") else long if marked("long") else small).append(item)
-    begin = [browser[::2], browser[1::2], long] if processes > 2 else [browser + long]
+    begin = [browser, long] if processes > 1 else [browser + long]
     left, rest, ordered = len(items), iter(small), list[pytest.Item]()
     for number, first in enumerate(begin):
         part = left // (processes - number)
         ordered += [*first, *itertools.islice(rest, max(part - len(first), 0))]
         left -= part
     items[:] = [*ordered, *rest]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Whoever has the tests in the browser goes first: it waits for a server and a page in turn, and so takes longest."""
+    if getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"] != "gw0":
+        os.nice(5)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

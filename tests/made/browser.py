@@ -42,6 +42,9 @@ START_DEADLINE = 240.0
 DEADLINE = 240_000
 """Milliseconds after which something on a page is taken not to come; generous, because test machines are busy."""
 
+PAUSE = 25
+"""Milliseconds between two looks at a page."""
+
 DRAWN = (
     "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
     ":not(:has([data-stale=true], [data-testid=stSkeleton], details[style*=hidden]))"
@@ -146,8 +149,8 @@ def chromium_page(tab_of: Callable[[str], Page]) -> Page:
 
 def ready(page: Page) -> None:
     """Wait for what a person waits for: the page is there, whole, and shows no sign of being at work."""
-    # Not by `expect`, which describes the whole page at every look for an error that never comes.
-    page.locator(DRAWN).wait_for(state="attached", timeout=DEADLINE)
+    # Not by a locator: after some looks these pause for half a second, a longer time than most pages take.
+    page.wait_for_function("(drawn) => document.querySelector(drawn)", arg=DRAWN, polling=PAUSE, timeout=DEADLINE)
 
 
 def visit(page: Page, link: str) -> None:

@@ -15,7 +15,7 @@ from core.exchange import exporting
 from core.graders import make_grader
 from core.grading import Scope, current_job, jobs, make_plan
 from core.labels import Policy, basis, labels
-from core.project import Project
+from core.project import Project, database
 from core.types import Question
 from tests.made.projects import fill, grade, judge, new_project
 from tests.made.screens import (
@@ -167,7 +167,11 @@ def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_project_that_another_process_holds_says_so_until_it_is_free(small: Project) -> None:
+def test_a_project_that_another_process_holds_says_so_until_it_is_free(
+    small: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody lets go of it before it was looked at.
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
     path = small.path
     small.close()
     hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from core import audit, bank, exchange, labels, pipelines, review, study
-from core.catalogue import find_grader, graders, set_price
+from core.catalogue import find_grader, graders, set_price, succession
 from core.errors import InputError, NotAllowed, WorkbenchError
 from core.exchange import exporting, import_files, recorded
 from core.formats import Source
@@ -274,6 +274,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "counts": lambda p: bank.counts(p),
     "graders": lambda p: graders(p),
     "find_grader": lambda p: find_grader(p, None),
+    "succession": lambda p: succession(p),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
 }
 
