@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Whoever has the tests in the browser goes first: it waits for a server and a page in turn, and so takes longest."""
+    """Whoever has the tests in the browser goes first: it waits for a server and a page in turn, and takes longest."""
     if getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"] != "gw0":
         os.nice(5)
 
