@@ -160,7 +160,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             read.append((group, report, write))
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
         tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
-        with tried as cursor:
+        with project.sparing(), tried as cursor:
             results = [_write(cursor, group, report, write, author) for group, report, write in read]
             if not preview:
                 _refuse_to_replace(groups, results)

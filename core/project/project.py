@@ -19,6 +19,7 @@ from core.project import blinds
 from core.project.acting import Acting
 from core.project.database import GIVEN_UP, Database, Reopening, close_all
 from core.project.engine_errors import first_line
+from core.project.engine_memory import GIVE_BACK, KEEP
 from core.project.roles import SPEAKING, ActName, Queries, check_author
 from core.project.values import Parameters, written_in
 from core.text import clean_text, one_line
@@ -246,6 +247,17 @@ class Project(Acting):
         """
         with self._writing_as(act, queries, author), self._transaction(only) as cursor:
             yield cursor
+
+    @contextmanager
+    def sparing(self) -> Iterator[None]:
+        """For the time of a block that writes much, memory which the engine has freed goes back to the system at once."""
+        with self._cursor() as cursor:
+            cursor.execute(GIVE_BACK)
+        try:
+            yield
+        finally:
+            with self._cursor() as cursor:
+                cursor.execute(KEEP)
 
     @contextmanager
     def _transaction(self, only: str) -> Iterator[Cursor]:
