@@ -70,7 +70,7 @@ from core.bank.questions import (
     versions,
 )
 from core.bank.repeats import NEAR, Repeat, marks, near_duplicates
-from core.bank.saving import clean_questions, name_questions, restore, save, save_questions
+from core.bank.saving import clean_questions, restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import asked_models, counts, judged_queries, next_step
 from core.bank.topics import (
@@ -147,7 +147,6 @@ __all__ = [
     "merged",
     "moved",
     "name_asked_texts",
-    "name_questions",
     "near_duplicates",
     "new_question",
     "next_step",

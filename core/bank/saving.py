@@ -18,6 +18,10 @@ from core.types import KINDS, MAX_WEIGHT, Question
 if TYPE_CHECKING:
     import pyarrow as pa
 
+QUESTIONS_A_PART = 10_000
+"""Questions that one statement writes, of however many that are saved together: what it takes of memory while it joins
+and sorts them is what matters, not what they are."""
+
 
 def restore(
     project: Project, version: int, note: str, author: str, question_ids: Sequence[str] | None = None
@@ -100,11 +104,14 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
             raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
         ids.add(question.question_id)
     check_ids(cursor, changed)
-    with questions_lent(cursor, changed):
-        return _save_lent(cursor, note, author)
+    table = _table(cursor, changed)
+    with lent(cursor, "incoming_bank", table):
+        _check_queries(cursor)
+    _name_all(cursor, table)
+    return _append_revisions(cursor, table, note, author)
 
 
-def _save_lent(cursor: Cursor, note: str, author: str) -> int | None:
+def _check_queries(cursor: Cursor) -> None:
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
         raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
@@ -117,21 +124,6 @@ def _save_lent(cursor: Cursor, note: str, author: str) -> int | None:
             f"Question {foreign[0][0]} belongs to another query than {foreign[0][1]}.",
             "Give it another question id.",
         )
-    _name_questions(cursor)
-    _add_texts(cursor)
-    return _append_revisions(cursor, note, author)
-
-
-def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
-    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank.
-
-    Raises:
-        InputError: the id of a new question has control characters.
-    """
-    check_ids(cursor, named)
-    with questions_lent(cursor, named):
-        _name_questions(cursor)
-        _add_texts(cursor)
 
 
 def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
@@ -180,6 +172,14 @@ def _words_or_none(text: str | None) -> str | None:
     return None if clean is not None and clean.isspace() else clean
 
 
+def _name_all(cursor: Cursor, table: pa.Table) -> None:
+    """Give a key to every question and every text of a table that is new: to all questions first, then to texts."""
+    for give in (_name_questions, _name_unknown_texts, _add_texts):
+        for part in _parts(table):
+            with lent(cursor, "incoming_bank", part):
+                give(cursor)
+
+
 def _name_questions(cursor: Cursor) -> None:
     # Questions at one place, as the parts of a split, stand in the order of their keys.
     cursor.execute(
@@ -187,6 +187,9 @@ def _name_questions(cursor: Cursor) -> None:
         " (FROM incoming_bank ANTI JOIN questions USING (question_id) JOIN queries USING (query_id)"
         "  ORDER BY position)"
     )
+
+
+def _name_unknown_texts(cursor: Cursor) -> None:
     cursor.execute(
         "INSERT INTO question_texts SELECT nextval('keys'), NULL, question_id FROM"
         " (FROM incoming_bank i WHERE text IS NULL"
@@ -204,7 +207,16 @@ def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None
 
 
 def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
+    import pyarrow as pa
+
     rows = clean_questions(cursor, changed)
+    # Of an import there may be tens of thousands: as lists of Python they take several times what the table does.
+    starts = range(0, max(len(rows), 1), QUESTIONS_A_PART)
+    return pa.concat_tables(_columns(rows[start : start + QUESTIONS_A_PART], start) for start in starts)
+
+
+def _columns(rows: Sequence[Question], start: int) -> pa.Table:
+    """Questions in columns; `position` counts from `start`."""
     types = {
         "question_id": "VARCHAR",
         "query_id": "VARCHAR",
@@ -223,9 +235,15 @@ def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), rows)) for name in own}
     columns["text"] = [row.text.strip() if row.text else None for row in rows]
     columns["choices"] = [json.dumps(row.choices, ensure_ascii=False) if row.choices else "[]" for row in rows]
-    columns["position"] = list(range(len(rows)))
+    columns["position"] = list(range(start, start + len(rows)))
     columns["place"] = [row.position for row in rows]
     return table_of(columns, types)
+
+
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    """The questions of a table in parts, in order; of an empty one, one part."""
+    starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
+    return (table.slice(start, QUESTIONS_A_PART) for start in starts)
 
 
 def _add_texts(cursor: Cursor) -> None:
@@ -237,41 +255,50 @@ def _add_texts(cursor: Cursor) -> None:
     )
 
 
-def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
-    newest = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]
-    revisions = cursor.execute(
-        "SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
-        " r.revision_key AS parent, r.position AS old_position"
-        " FROM incoming_bank i JOIN questions USING (question_id)"
-        " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
-        " LEFT JOIN question_texts t ON t.text = i.text"
-        # On what is equal alone: with further conditions the engine tries every pair of rows.
-        " LEFT JOIN question_texts p ON p.placeholder ="
-        "  CASE WHEN r.revision_key IS NULL AND i.text IS NULL THEN i.question_id END"
-        # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
-        " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
-        "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
-        "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
-        " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
-        "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
-        "   i.choices, i.note) IS DISTINCT FROM"
-        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
-        {"version": newest},
-    ).to_arrow_table()
-    if not len(revisions):
-        return None
-    version = int(newest) + 1
-    cursor.execute(
-        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)",
-        [version, clean_text(note).strip(), as_name(author)],
-    )
-    with lent(cursor, "new_revisions", revisions):
-        cursor.execute(
-            "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
-            " active, subtopic_id, answer_key, choices, note,"
-            " coalesce(place, old_position,"
-            "  (SELECT coalesce(max(position), 0) FROM question_revisions) + position + 1),"
-            " parent FROM (FROM new_revisions ORDER BY position)",
-            [version],
-        )
-    return version
+def _append_revisions(cursor: Cursor, table: pa.Table, note: str, author: str) -> int | None:
+    newest, last = cursor.execute(
+        "SELECT (SELECT coalesce(max(version), 0) FROM bank_versions),"
+        " (SELECT coalesce(max(position), 0) FROM question_revisions)"
+    ).fetchall()[0]
+    version, appended = int(newest) + 1, False
+    for part in _parts(table):
+        with lent(cursor, "incoming_bank", part):
+            revisions = cursor.execute(_DIFFERING, {"version": newest}).to_arrow_table()
+        if not len(revisions):
+            continue
+        if not appended:
+            cursor.execute(
+                "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)",
+                [version, clean_text(note).strip(), as_name(author)],
+            )
+            appended = True
+        with lent(cursor, "new_revisions", revisions):
+            cursor.execute(
+                "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
+                " active, subtopic_id, answer_key, choices, note,"
+                " coalesce(place, old_position, ?::INTEGER + position + 1),"
+                " parent FROM (FROM new_revisions ORDER BY position)",
+                [version, last],
+            )
+    return version if appended else None
+
+
+_DIFFERING = (
+    "SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
+    " r.revision_key AS parent, r.position AS old_position"
+    " FROM incoming_bank i JOIN questions USING (question_id)"
+    " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
+    " LEFT JOIN question_texts t ON t.text = i.text"
+    # On what is equal alone: with further conditions the engine tries every pair of rows.
+    " LEFT JOIN question_texts p ON p.placeholder ="
+    "  CASE WHEN r.revision_key IS NULL AND i.text IS NULL THEN i.question_id END"
+    # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
+    " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
+    "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
+    "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
+    " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
+    "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
+    "   i.choices, i.note) IS DISTINCT FROM"
+    "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)"
+)
+"""SQL of the incoming questions that are not what the bank has at `$version`, with what they would follow."""

@@ -52,7 +52,11 @@ class GradedImport:
         # Thousands of them would be there for every million grades; few files have graders that read more than words.
         reading = any(spec.reads for spec in files.graders)
         self.questions = {question.question_id: question for question in clean} if reading else {}
+        self.asked_of = len(clean)
+        del clean
+        let_go(cursor)
         self.written = add_kept_passages(cursor, files.passages, keeper)
+        let_go(cursor)
         self._list_passages()
         self.counts = {
             "queries": queries,
@@ -62,8 +66,6 @@ class GradedImport:
             "new grades": 0,
             "failed": 0,
         }
-        self.asked_of = len(clean)
-        del clean
         let_go(cursor)
         self.judged = False
         self.differing = self.textless = 0

@@ -207,6 +207,7 @@ __all__ = [
     "CONFIG",
     "DEFAULT_POOL_DEPTH",
     "ELSEWHERE",
+    "GIVE_BACK",
     "GOLD",
     "GOLD_RUN",
     "IMPORTED",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import tempfile
@@ -41,6 +42,9 @@ GIVE_BACK, KEEP = f"SET {_RESERVE} = '1MB'", f"RESET {_RESERVE}"
 """Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
 than a megabyte at once; and after which it keeps it again, which is faster: an export takes an eighth longer else."""
 
+# The C library's, where it has one: what numpy's arrays took it keeps otherwise.
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+
 _AMOUNT = re.compile(r"\d+(\.\d+)? ?(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
 
@@ -74,7 +78,7 @@ HELD = 24 << 20
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the engine give up all memory that it could do without, now and not when it is short of it, where that is
-    more than `HELD`; and Arrow what it has in reserve.
+    more than `HELD`; and let all allocators give back what they have in reserve.
 
     What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
     asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
@@ -84,30 +88,46 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     limit it gives up what it can, and it refuses one that is lower than what is in use all the same.
 
     Args:
-        cursor: in a transaction that has written to a table with a key, whose index is always in use.
+        cursor: in a transaction that has written something: of that some memory is always in use.
     """
-    import pyarrow as pa
-
-    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
-    pa.default_memory_pool().release_unused()
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
         held, before = other.execute(
             "SELECT sum(memory_usage_bytes), current_setting('memory_limit') FROM duckdb_memory()"
             " WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
         ).fetchall()[0]
-        if held <= HELD:
-            return
-        back = f"SET memory_limit = '{before}'"
-        given = engine_config().get("memory_limit")
-        try:
-            other.execute("SET memory_limit = '1B'")
-        except (duckdb.OutOfMemoryException, duckdb.IOException):
-            # The setting says what was asked for, though it was refused; what it said before is rounded down. Where the
-            # disk has no room for what would be given up, it stays in memory.
-            back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
-        finally:
-            other.execute(back)
+        if held > HELD:
+            _evict(other, before)
+        _give_back(other)
+
+
+def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
+    """Let the engine write to the disk, or forget, what is not in use; `before` is the limit of its memory."""
+    back = f"SET memory_limit = '{before}'"
+    given = engine_config().get("memory_limit")
+    try:
+        cursor.execute("SET memory_limit = '1B'")
+    except (duckdb.OutOfMemoryException, duckdb.IOException):
+        # The setting says what was asked for, though it was refused; what it said before is rounded down. Where the
+        # disk has no room for what would be given up, it stays in memory.
+        back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
+    finally:
+        cursor.execute(back)
+
+
+def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let all allocators give what was freed back to the system: Arrow's, the engine's, and the C library's."""
+    import pyarrow as pa
+
+    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
+    pa.default_memory_pool().release_unused()
+    if _TRIM is not None:
+        _TRIM(0)
+    # The engine's gives back before it takes more at once than this setting says, and whatever is grouped takes some.
+    before = cursor.execute(f"SELECT current_setting('{_RESERVE}')").fetchall()[0][0]
+    cursor.execute(f"SET {_RESERVE} = '1KB'")
+    cursor.execute("SELECT count(*) FROM range(2) t(i) GROUP BY i").fetchall()
+    cursor.execute(f"SET {_RESERVE} = '{before}'")
 
 
 @contextmanager

@@ -250,7 +250,7 @@ class Project(Acting):
 
     @contextmanager
     def sparing(self) -> Iterator[None]:
-        """For the time of a block that writes much, memory which the engine has freed goes back to the system at once."""
+        """For the time of a block that writes much, what the engine frees of memory goes back to the system at once."""
         with self._cursor() as cursor:
             cursor.execute(GIVE_BACK)
         try:

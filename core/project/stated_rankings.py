@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.project.engine_memory import let_go
 from core.project.project import Cursor
 from core.project.replacing import Keeper
 from core.project.runs import clear_runs
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-LINES_A_PART = 200_000
+LINES_A_PART = 100_000
 """Lines that are ranked together, or as many as the longest query has: they are what memory is needed for."""
 
 _COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}
@@ -141,6 +142,7 @@ def write_stated_rankings(
     query_keys, parts = _parts(cursor, kept)
     repeated = 0
     for part in parts:
+        let_go(cursor)
         with lent(cursor, "ranked_for", numbered(query=part)):
             lines = cursor.execute(f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)").fetchnumpy()
         run, query, passage = run_keys[lines["run"]], query_keys[lines["query"]], passages[lines["passage"]]

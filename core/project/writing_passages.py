@@ -17,9 +17,9 @@ from core.project.staging import lent, numbered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROWS_A_STATEMENT = 20_000
-"""Passages that are inserted by one statement; before the next one the engine gives up their texts, which it would hold
-until the transaction ends."""
+ROWS_A_STATEMENT = 10_000
+"""Passages that are inserted by one statement; before each one the engine gives up the texts of those before, which it
+would hold until the transaction ends."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int64], **columns: NDArr
         columns: of all passages.
     """
     for start in range(0, len(rows), ROWS_A_STATEMENT):
-        if start:
-            let_go(cursor)
+        let_go(cursor)
         part = rows[start : start + ROWS_A_STATEMENT]
         with lent(cursor, "created", numbered(row=part, **{name: column[part] for name, column in columns.items()})):
             cursor.execute(

@@ -55,6 +55,8 @@ WRONG = [
     ("schema", "INSERT INTO migrations VALUES (99, '0099_odd', now()::TIMESTAMP)", "migrations", "its steps"),
     ("values", "UPDATE grades SET rating = 6", "grades", "the rating is not on the grader's scale"),
     ("uniqueness", "INSERT INTO grades FROM grades", "grades", "the same grader and question text and passage text"),
+    ("uniqueness", "INSERT INTO passages FROM passages", "passages", "the same passage id twice"),
+    ("uniqueness", "UPDATE questions SET question_id = 'same'", "questions", "the same question id twice"),
     ("references", "UPDATE overrides SET passage_key = 7777", "overrides", "the passage is not among the passages"),
     ("orphans", "DELETE FROM question_revisions WHERE question_key = (SELECT max(question_key) FROM questions)",
      "questions", "has no revision"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from core import bank
+from core.bank import saving
 from core.catalogue import graders
 from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
@@ -371,10 +372,14 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (writing_passages, "ROWS_A_STATEMENT"),
         (stated_rankings, "LINES_A_PART"),
         (pool, "ROWS_A_PART"),
+        (saving, "QUESTIONS_A_PART"),
     ):
         monkeypatch.setattr(module, size, 1)
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
     assert graded_file(project) == graded_file(at_once)
+    # Keys and places are the same, too.
+    for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts"):
+        assert project.rows(f"FROM {table}") == at_once.rows(f"FROM {table}")
     at_once.close()
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
     assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [

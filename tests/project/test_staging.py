@@ -38,6 +38,10 @@ def test_memory_is_let_go_of_and_the_transaction_and_its_limit_stay(
         let_go(cursor)
         assert cursor.execute(used).fetchall()[0][0] < held / 2
         assert cursor.execute(limit).fetchall() == before
+        # The lowest limit was refused, and not there even for a moment: what is written to last is in use, key or not.
+        with cursor.cursor() as other, pytest.raises(duckdb.OutOfMemoryException):
+            other.execute("SET memory_limit = '1B'")
+        cursor.execute("RESET memory_limit")
         # Others may have as much memory as before, and so may the transaction.
         assert len(project.rows("SELECT DISTINCT i, hash(i)::VARCHAR FROM range(20_000) t(i)")) == 20_000
         cursor.execute("INSERT INTO passages SELECT text_key, text_key::VARCHAR, text_key FROM passage_texts")

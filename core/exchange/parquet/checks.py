@@ -434,37 +434,44 @@ REFERENCES: Final = tuple(
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
 
-KEYS: Final = {
-    "subtopics": ("query_key", "subtopic_id"),
-    "passage_texts": ("text",),
-    "question_texts": ("text",),
-    "rankings": ("run_key", "query_key", "passage_key"),
-    "judgments": ("source_key", "query_key", "passage_key"),
-    "listed": ("query_key", "passage_key"),
-    "pool": ("query_key", "passage_key"),
-    "board_scores": ("board_key", "run"),
-    "question_revisions": ("question_key", "version"),
-    "draft_steps": ("author", "step", "question_id"),
-    "grades": ("grader_key", "question_text_key", "passage_text_key"),
-    "responses": ("run_key", "query_key"),
-    "published_passages": ("pool_key", "query_key", "passage_key"),
-    "published_queries": ("publication_key", "query_key"),
-    "gold_passages": ("query_key", "passage_key"),
-    "items": ("question_key",),
-    "retrieved": ("retrieval_key", "question_key", "passage_key"),
-    "proposed_items": ("proposal_key",),
-    "item_categories": ("question_key", "scheme"),
-    "answer_texts": ("text",),
-    "frozen_queries": ("freeze_key", "query_key"),
-    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
-    "kept_replies": ("job_key", "name"),
-    "audit_runs": ("audit_key", "run_key"),
-    "audit_queries": ("audit_key", "query_key"),
-    "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
-    "audit_batches": ("audit_key", "number"),
-    "audit_chances": ("batch_key", "query_key", "passage_key"),
-    "cascade_passages": ("cascade_key", "query_key", "passage_key"),
-}
+KEYS: Final = (
+    ("subtopics", ("query_key", "subtopic_id")),
+    ("passages", ("passage_key",)),
+    ("passages", ("passage_id",)),
+    ("passage_texts", ("text_key",)),
+    ("passage_texts", ("text",)),
+    ("questions", ("question_key",)),
+    ("questions", ("question_id",)),
+    ("question_texts", ("text_key",)),
+    ("question_texts", ("text",)),
+    ("rankings", ("run_key", "query_key", "passage_key")),
+    ("judgments", ("source_key", "query_key", "passage_key")),
+    ("listed", ("query_key", "passage_key")),
+    ("pool", ("query_key", "passage_key")),
+    ("board_scores", ("board_key", "run")),
+    ("question_revisions", ("revision_key",)),
+    ("question_revisions", ("question_key", "version")),
+    ("draft_steps", ("author", "step", "question_id")),
+    ("grades", ("grader_key", "question_text_key", "passage_text_key")),
+    ("responses", ("run_key", "query_key")),
+    ("published_passages", ("pool_key", "query_key", "passage_key")),
+    ("published_queries", ("publication_key", "query_key")),
+    ("gold_passages", ("query_key", "passage_key")),
+    ("items", ("question_key",)),
+    ("retrieved", ("retrieval_key", "question_key", "passage_key")),
+    ("proposed_items", ("proposal_key",)),
+    ("item_categories", ("question_key", "scheme")),
+    ("answer_texts", ("text",)),
+    ("frozen_queries", ("freeze_key", "query_key")),
+    ("call_batch_pairs", ("batch_key", "question_text_key", "passage_text_key")),
+    ("kept_replies", ("job_key", "name")),
+    ("audit_runs", ("audit_key", "run_key")),
+    ("audit_queries", ("audit_key", "query_key")),
+    ("audit_ranks", ("audit_key", "run_key", "query_key", "passage_key")),
+    ("audit_batches", ("audit_key", "number")),
+    ("audit_chances", ("batch_key", "query_key", "passage_key")),
+    ("cascade_passages", ("cascade_key", "query_key", "passage_key")),
+)
 """Columns whose values together occur once, where the table itself does not see to that."""
 
 BY_TYPE: Final = {
@@ -524,7 +531,7 @@ def repeated(cursor: Cursor, filled: frozenset[str] | None = None) -> Iterator[F
         "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
         " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY ALL"
     ).fetchall()
-    for table, columns in (*KEYS.items(), *declared):
+    for table, columns in (*KEYS, *declared):
         if table not in filled:
             continue
         names = ", ".join(columns)
