@@ -38,9 +38,9 @@ MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
 """Variables of the environment: memory at most, as 4GB, and the folder for what does not fit."""
 
 _RESERVE = "allocator_bulk_deallocation_flush_threshold"
-GIVE_BACK, KEEP = f"SET {_RESERVE} = '1MB'", f"RESET {_RESERVE}"
+GIVE_BACK, KEEP = f"SET {_RESERVE} = '2MB'", f"RESET {_RESERVE}"
 """Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
-than a megabyte at once; and after which it keeps it again, which is faster: an export takes an eighth longer else."""
+than two megabytes at once; and after which it keeps it again: an export takes an eighth longer else."""
 
 # The C library's, where it has one: what numpy's arrays took it keeps otherwise.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
