@@ -114,7 +114,7 @@ BROKEN = [
     ("INSERT INTO passage_texts FROM passage_texts", "the same text twice"),
     ("INSERT INTO questions FROM questions", "the same question twice"),
     ("UPDATE questions SET question_id = 'same'", "the same question id twice"),
-    ("INSERT INTO question_texts FROM question_texts WHERE text IS NULL", "the same text twice"),
+    ("INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts", "the same text twice"),
     ("UPDATE question_revisions SET revision_key = 1", "the same revision twice"),
     (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "it cannot be read"),
     (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "it cannot be read"),
