@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from core.project import CONFIG, GIVE_BACK, Cursor, Project, migrations
+from core.project import CONFIG, Cursor, Project, migrations
 
 LARGE = frozenset(
     {
@@ -51,7 +51,6 @@ def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterat
     with duckdb.connect(str(folder / "rehearsal.duckdb"), config=CONFIG) as copy:
         # The copy goes as it is: to put its log into it at the end would be in vain.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
-        copy.execute(GIVE_BACK)
         with project.cursor(whole=True) as cursor:
             cursor.execute("BEGIN")
             _copy(cursor, copy, tables)

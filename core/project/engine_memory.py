@@ -37,8 +37,8 @@ of passages with their texts are some hundred megabytes.
 MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
 """Variables of the environment: memory at most, as 4GB, and the folder for what does not fit."""
 
-_RESERVE = "allocator_bulk_deallocation_flush_threshold"
-GIVE_BACK, KEEP = f"SET {_RESERVE} = '2MB'", f"RESET {_RESERVE}"
+_RESERVE, _LITTLE = "allocator_bulk_deallocation_flush_threshold", "2.0 MiB"
+GIVE_BACK, KEEP = f"SET {_RESERVE} = '{_LITTLE}'", f"RESET {_RESERVE}"
 """Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
 than two megabytes at once; and after which it keeps it again: an export takes an eighth longer else."""
 
@@ -78,7 +78,7 @@ HELD = 24 << 20
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the engine give up all memory that it could do without, now and not when it is short of it, where that is
-    more than `HELD`; and let all allocators give back what they have in reserve.
+    more than `HELD`; let Arrow give back what it has in reserve, and after `GIVE_BACK` all other allocators, too.
 
     What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
     asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
@@ -90,15 +90,20 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     Args:
         cursor: in a transaction that has written something: of that some memory is always in use.
     """
+    import pyarrow as pa
+
+    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
+    pa.default_memory_pool().release_unused()
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
-        held, before = other.execute(
-            "SELECT sum(memory_usage_bytes), current_setting('memory_limit') FROM duckdb_memory()"
-            " WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
+        held, before, reserve = other.execute(
+            f"SELECT sum(memory_usage_bytes), current_setting('memory_limit'), current_setting('{_RESERVE}')"
+            " FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
         ).fetchall()[0]
         if held > HELD:
             _evict(other, before)
-        _give_back(other)
+        if reserve == _LITTLE:
+            _give_back(other)
 
 
 def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
@@ -116,18 +121,13 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
 
 
 def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let all allocators give what was freed back to the system: Arrow's, the engine's, and the C library's."""
-    import pyarrow as pa
-
-    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
-    pa.default_memory_pool().release_unused()
+    """Let the engine's allocator and that of the C library give what was freed back to the system."""
     if _TRIM is not None:
         _TRIM(0)
     # The engine's gives back before it takes more at once than this setting says, and whatever is grouped takes some.
-    before = cursor.execute(f"SELECT current_setting('{_RESERVE}')").fetchall()[0][0]
     cursor.execute(f"SET {_RESERVE} = '1KB'")
     cursor.execute("SELECT count(*) FROM range(2) t(i) GROUP BY i").fetchall()
-    cursor.execute(f"SET {_RESERVE} = '{before}'")
+    cursor.execute(GIVE_BACK)
 
 
 @contextmanager

@@ -373,9 +373,12 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (stated_rankings, "LINES_A_PART"),
         (pool, "ROWS_A_PART"),
         (saving, "QUESTIONS_A_PART"),
+        (importing, "MUCH"),
     ):
         monkeypatch.setattr(module, size, 1)
+    settings = project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL")
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
+    assert project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL") == settings
     assert graded_file(project) == graded_file(at_once)
     # Keys and places are the same, too.
     for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts"):
