@@ -24,6 +24,7 @@ from core.project import (
     judgment_history,
     own_judgment,
     refresh_pool,
+    set_pool_depth,
     stage_judgments,
     write_judgments,
 )
@@ -561,6 +562,31 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     ready(chromium_page)
     now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
     assert [own_judgment(now, *at, "tester") for at in (("q1", "p1"), ("q2", "p2"))] == [1, 1]
+    now.close()
+
+
+@pytest.mark.browser
+def test_quick_keys_judge_passage_after_passage_beyond_the_page_that_is_listed(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    names = [f"p{number:02}" for number in range(60)]
+    project = new_project(projects / "many passages.duckdb")
+    fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
+    with project.transaction() as cursor:
+        set_pool_depth(cursor, len(names), "ann")
+    project.close()
+    page, first = chromium_page, 35
+    page.goto(f"{server.address}/passages?project=many+passages&query=q1&passage={names[first]}")
+    page.locator(".passage-text", has_text=f"text of {names[first]}").wait_for()
+    ready(page)
+    given = {names[at]: at % 3 for at in range(first, first + 10)}
+    for value in given.values():
+        page.keyboard.press(str(value))
+        page.keyboard.press("Alt+j")
+    page.locator(".passage-text", has_text=f"text of {names[first + len(given)]}").wait_for()
+    ready(page)
+    now = as_it_is_now(projects / "many passages.duckdb", tmp_path)
+    assert {name: own_judgment(now, "q1", name, "tester") for name in names if name in given} == given
     now.close()
 
 

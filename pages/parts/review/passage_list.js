@@ -3,6 +3,8 @@
 
 const lists = new WeakMap();
 const NEXT = 74, PREVIOUS = 75;
+// How often the server is asked to open what is chosen.
+const TIMES = 5;
 // There a digit is a rating of a question.
 const QUESTIONS = ".st-key-question-ratings";
 
@@ -61,17 +63,21 @@ class List {
     this.data = data;
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, setTriggerValue);
+    if (before?.home !== data.home) this.held = [];
     // What was chosen meanwhile and is not open yet stays marked; once more is asked for it, as Streamlit may have
     // ended the run that it was told to.
-    if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < 2) {
+    if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < TIMES) {
       this.asked.times += 1;
       setTriggerValue("open", this.asked.at);
     } else {
+      // Where it could not be opened, what was to be done after it is about nothing that is there.
+      if (this.asked && !same(this.asked.at, data.chosen)) this.held = [];
       this.asked = null;
       this.chosen = data.chosen;
     }
     if (!before || JSON.stringify(before.rows) !== JSON.stringify(data.rows)) this.draw();
     this.mark(!before || before.page !== data.page || !same(before.chosen, data.chosen));
+    while (this.held.length && this.held[0]()) this.held.shift();
     this.acts.again();
   }
 
@@ -116,7 +122,10 @@ class List {
       if (said.textContent) texts.append(said);
     }
     item.append(texts);
-    item.addEventListener("click", () => this.open(row.at));
+    item.addEventListener("click", () => {
+      this.held = [];
+      this.open(row.at);
+    });
     return item;
   }
 
@@ -158,9 +167,18 @@ class List {
     return step > 0 ? this.data.after : this.data.before;
   }
 
+  // What comes after the last one that is listed is known once the server has opened that one: keys wait for it, each in
+  // its turn.
+  inTurn(act) {
+    if (this.held.length || !act()) this.held.push(act);
+  }
+
   walk(step) {
-    const at = this.beside(step);
-    if (at) this.open(at);
+    this.inTurn(() => {
+      const at = this.beside(step);
+      if (at) this.open(at);
+      return at || same(this.chosen, this.data.chosen);
+    });
   }
 
   open(at) {
@@ -186,8 +204,11 @@ class List {
   give(value, event) {
     if (!this.chosen) return;
     swallow(event);
-    const [query, passage] = this.chosen;
-    this.acts.add("judge", { home: this.data.home, query, passage, value });
+    this.inTurn(() => {
+      const [query, passage] = this.chosen ?? [];
+      if (passage) this.acts.add("judge", { home: this.data.home, query, passage, value });
+      return true;
+    });
   }
 
   turn(page) {
