@@ -162,9 +162,9 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
         tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
         much = sum(file.stat().st_size for file in folder.iterdir()) > MUCH
-        with project.sparing() if much else nullcontext(), tried as cursor:
+        with project.sparing() if much and not preview else nullcontext(), tried as cursor:
             if much and preview:
-                # That is another database than the project's.
+                # A database of its own, which ends with the rehearsal.
                 cursor.execute(GIVE_BACK)
             results = [_write(cursor, group, report, write, author) for group, report, write in read]
             if not preview:
