@@ -41,6 +41,7 @@ from core.bank.items import (
     set_categories,
     set_item,
 )
+from core.bank.kept_questions import QuestionFile
 from core.bank.proposals import (
     STATES,
     Drafted,
@@ -101,6 +102,7 @@ __all__ = [
     "Mark",
     "Proposal",
     "QueryOverview",
+    "QuestionFile",
     "Repeat",
     "Scheme",
     "State",

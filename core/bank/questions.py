@@ -80,7 +80,7 @@ def questions(project: Project, version: int | None = None, query_id: str | None
         query_id: only those of this query; of all for None.
     """
     return [
-        _question(row)
+        as_question(row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
             " JOIN queries q USING (query_key) JOIN question_texts t USING (text_key)"
@@ -93,7 +93,8 @@ def questions(project: Project, version: int | None = None, query_id: str | None
 _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
 
 
-def _question(row: tuple[Any, ...]) -> Question:
+def as_question(row: Sequence[Any]) -> Question:
+    """A question from its columns, in the order of its fields; choices are JSON."""
     values = list(row)
     # Most questions have no choices.
     values[8] = () if row[8] == "[]" else tuple(json.loads(row[8]))
@@ -119,7 +120,7 @@ def versions(project: Project) -> list[BankVersion]:
 def history(project: Project, question_id: str) -> list[Revision]:
     """Every wording and setting that a question has had, newest first."""
     return [
-        Revision(row[0], row[1], row[2], row[3], _question(row[4:]))
+        Revision(row[0], row[1], row[2], row[3], as_question(row[4:]))
         for row in project.rows(
             f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
             " FROM question_revisions r JOIN bank_versions v USING (version)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
@@ -105,10 +105,21 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         ids.add(question.question_id)
     check_ids(cursor, changed)
     table = _table(cursor, changed)
-    with lent(cursor, "incoming_bank", table):
-        _check_queries(cursor)
-    _name_all(cursor, table)
-    return _append_revisions(cursor, table, note, author)
+    return save_parts(cursor, lambda: _parts(table), note, author)
+
+
+def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: str, author: str) -> int | None:
+    """The same as `save_questions`, of questions that were checked, whatever their number.
+
+    Args:
+        parts: gives them anew each time, as `columns_of` has them, `QUESTIONS_A_PART` at most together.
+    """
+    # A key to all questions first, then to texts.
+    for one in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
+        for part in parts():
+            with lent(cursor, "incoming_bank", part):
+                one(cursor)
+    return _append_revisions(cursor, parts(), note, author)
 
 
 def _check_queries(cursor: Cursor) -> None:
@@ -141,11 +152,7 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
 
     A wording that earlier versions took in as it was stays that wording, so that a new weight costs no grade.
     """
-    # Most are words alone, which are looked at together in a fraction of the time.
-    further = any(question.answer_key or question.choices or question.note for question in changed)
-    if not further and all_clean(question.text for question in changed if question.text):
-        return list(changed)
-    clean = [clean_question(question) for question in changed]
+    clean = all_cleaned(changed)
     unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
     if not unclean:
         return clean
@@ -154,6 +161,15 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
         replace(after, text=before.text) if before.text and before.text.strip() in kept else after
         for before, after in zip(changed, clean, strict=True)
     ]
+
+
+def all_cleaned(changed: Sequence[Question]) -> list[Question]:
+    """Questions as `clean_question` has them."""
+    # Most are words alone, which are looked at together in a fraction of the time.
+    further = any(question.answer_key or question.choices or question.note for question in changed)
+    if not further and all_clean(question.text for question in changed if question.text):
+        return list(changed)
+    return [clean_question(question) for question in changed]
 
 
 def clean_question(question: Question) -> Question:
@@ -170,14 +186,6 @@ def clean_question(question: Question) -> Question:
 def _words_or_none(text: str | None) -> str | None:
     clean = clean_or_none(text)
     return None if clean is not None and clean.isspace() else clean
-
-
-def _name_all(cursor: Cursor, table: pa.Table) -> None:
-    """Give a key to every question and every text of a table that is new: to all questions first, then to texts."""
-    for give in (_name_questions, _name_unknown_texts, _add_texts):
-        for part in _parts(table):
-            with lent(cursor, "incoming_bank", part):
-                give(cursor)
 
 
 def _name_questions(cursor: Cursor) -> None:
@@ -212,10 +220,10 @@ def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
     rows = clean_questions(cursor, changed)
     # Of an import there may be tens of thousands: as lists of Python they take several times what the table does.
     starts = range(0, max(len(rows), 1), QUESTIONS_A_PART)
-    return pa.concat_tables(_columns(rows[start : start + QUESTIONS_A_PART], start) for start in starts)
+    return pa.concat_tables(columns_of(rows[start : start + QUESTIONS_A_PART], start) for start in starts)
 
 
-def _columns(rows: Sequence[Question], start: int) -> pa.Table:
+def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
     """Questions in columns; `position` counts from `start`."""
     types = {
         "question_id": "VARCHAR",
@@ -255,13 +263,13 @@ def _add_texts(cursor: Cursor) -> None:
     )
 
 
-def _append_revisions(cursor: Cursor, table: pa.Table, note: str, author: str) -> int | None:
+def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, author: str) -> int | None:
     newest, last = cursor.execute(
         "SELECT (SELECT coalesce(max(version), 0) FROM bank_versions),"
         " (SELECT coalesce(max(position), 0) FROM question_revisions)"
     ).fetchall()[0]
     version, appended = int(newest) + 1, False
-    for part in _parts(table):
+    for part in parts:
         with lent(cursor, "incoming_bank", part):
             revisions = cursor.execute(_DIFFERING, {"version": newest}).to_arrow_table()
         if not len(revisions):

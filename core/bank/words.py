@@ -33,17 +33,26 @@ def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
     Args:
         imported: questions as a file has them; those without a text say nothing.
     """
-    # A text that another one took the place of is awaited no more: no revision has it.
     with questions_lent(cursor, imported):
-        cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
-            "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
-            "  (question_key, i.text) IN (SELECT (question_key, w.text) FROM question_revisions"
-            "   JOIN question_texts w USING (text_key) WHERE w.text IS NOT NULL) AS apart"
-            " FROM incoming_bank i JOIN questions USING (question_id)"
-            " JOIN question_texts t ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
-            "  AND (NOT banked OR t.text_key IN (SELECT text_key FROM question_revisions))"
-        )
+        return take_words_of(cursor, "incoming_bank")
+
+
+def take_words_of(cursor: Cursor, imported: str) -> Words:
+    """The same as `take_words`.
+
+    Args:
+        imported: SQL for a table of questions with `question_id` and `text`.
+    """
+    # A text that another one took the place of is awaited no more: no revision has it.
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
+        "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
+        "  (question_key, i.text) IN (SELECT (question_key, w.text) FROM question_revisions"
+        "   JOIN question_texts w USING (text_key) WHERE w.text IS NOT NULL) AS apart"
+        f" FROM {imported} i JOIN questions USING (question_id)"
+        " JOIN question_texts t ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
+        "  AND (NOT banked OR t.text_key IN (SELECT text_key FROM question_revisions))"
+    )
     cursor.execute(
         "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key FROM awaited"
         " ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"

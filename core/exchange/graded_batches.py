@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -12,8 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.errors import InputError
-from core.limits import exceeded, limit
+from core.bank import QuestionFile
 from core.project import PassageFiles, RankingFile
 from core.text import clean_text
 from core.types import (
@@ -23,7 +23,6 @@ from core.types import (
     GraderSpec,
     Judgment,
     Query,
-    Question,
     RankedColumns,
     Subtopic,
 )
@@ -46,7 +45,7 @@ DETAILS = {
 
 @dataclass
 class Batch:
-    """Lines of a graded file as they are written: lists of records, and their grades as a table.
+    """Grades of lines of a graded file, as they are written.
 
     Args:
         asked: pairs (number of the grader, question id) that grades are about.
@@ -54,15 +53,36 @@ class Batch:
             `DETAILS` what anything is known of.
     """
 
-    judgments: list[Judgment] = field(default_factory=list)
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
     grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
+
+
+class Judged:
+    """Judgments in columns: the topic, as a number; the passage's row among all of the files; the value."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, int] = {}
+        """The topics, and the numbers that stand for them."""
+        self._columns = tuple(array("i") for _ in range(3))
+
+    def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
+        """Keep judgments of passages that stand in these rows."""
+        topics, rows, values = self._columns
+        for judgment in judgments:
+            topics.append(self.topics.setdefault(judgment.query_id, len(self.topics)))
+            rows.append(row_of[judgment.passage_id])
+            values.append(judgment.value)
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Topics, rows and values."""
+        topics, rows, values = (np.frombuffer(column, np.int32) for column in self._columns)
+        return topics, rows, values
 
 
 class GradedFiles:
     """Graded files as they were read: grades in batches, passages and rankings, each in a file of their own.
 
-    Memory is bounded by the batch, but for what is said of queries, questions, runs and graders.
+    Memory is bounded by the batch, but for what is said of queries, runs and graders.
 
     Args:
         folder: for these files.
@@ -70,12 +90,14 @@ class GradedFiles:
 
     def __init__(self, folder: Path) -> None:
         self.graders: list[GraderSpec] = []
-        self.questions: dict[str, Question] = {}
+        self.questions = QuestionFile(folder)
+        """All that the lines name."""
         self.queries: list[Query] = []
         self.facets: list[str] = []
         self.passages = PassageFiles(folder)
         """All that the lines have, those without a text and those that come again as well."""
         self._listed: list[tuple[int, np.ndarray]] = []
+        self.judged = Judged()
         self.rankings = RankingFile(folder)
         self._numbers: dict[str, int] = {}
         self._file = folder / "graded.batches"
@@ -91,14 +113,9 @@ class GradedFiles:
         """Take the lines of a file.
 
         Raises:
-            InputError: a question belongs to several queries, or there are more of them than are believed.
+            InputError: a question could not be scored.
         """
-        most = limit("IDS")
         for line in lines:
-            for question in line.questions:
-                self._take_question(question)
-            if len(self.questions) > most:
-                raise InputError(f"The graded file {exceeded('names more questions than', 'IDS', most)}.")
             self._take_line(line)
             if self._rows >= ROWS_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
                 self._keep()
@@ -111,12 +128,8 @@ class GradedFiles:
         self._out.close()
         self.rankings.close()
         self.passages.close()
+        self.questions.close()
         pa.default_memory_pool().release_unused()
-
-    def take_questions(self) -> dict[str, Question]:
-        """All questions by id; they are not kept."""
-        questions, self.questions = self.questions, {}
-        return questions
 
     def listed(self) -> tuple[np.ndarray, np.ndarray]:
         """What lines ask to be graded: places in `queries`, and rows of `passages`, in order."""
@@ -125,7 +138,7 @@ class GradedFiles:
         return places.astype(np.int32), np.concatenate(rows or [np.zeros(0, np.int32)])
 
     def batches(self) -> Iterator[Batch]:
-        """Judgments and grades that were taken, batch by batch."""
+        """Grades that were taken, batch by batch."""
         with self._file.open("rb") as kept:
             while True:
                 try:
@@ -134,19 +147,7 @@ class GradedFiles:
                 except EOFError:
                     return
 
-    def _take_question(self, question: Question) -> None:
-        known = self.questions.setdefault(question.question_id, question)
-        if known.query_id != question.query_id:
-            raise InputError(
-                f"The graded file asks question {question.question_id} of the queries {known.query_id}"
-                f" and {question.query_id}.",
-                "A question belongs to one query: give it an id of its own in each.",
-            )
-        if known.text is None:
-            self.questions[question.question_id] = question
-
     def _take_line(self, line: GradedQuery) -> None:
-        batch = self._batch
         facets = _facets(line)
         start = self.passages.rows
         row_of = {passage.passage_id: row for row, passage in enumerate(line.passages, start)}
@@ -156,7 +157,8 @@ class GradedFiles:
         self.queries.append(_with_facets(line.query, facets))
         self.facets += facets
         self.passages.take(line.passages)
-        batch.judgments += line.judgments
+        self.questions.take(line.questions)
+        self.judged.take(line.judgments, row_of)
         self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
         for grades in line.grades:
             assert isinstance(grades, GradeBlocks), "that is how they are read"

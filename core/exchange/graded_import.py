@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bank import (
-    add_topics,
-    clean_questions,
-    question_text_key,
-    save_questions,
-    take_queries,
-    take_words,
-)
+from core.bank import add_topics, question_text_key, take_queries
 from core.catalogue import put_grader
 from core.errors import Report
 from core.exchange.graded_batches import DETAILS, Batch, GradedFiles
@@ -29,9 +21,8 @@ from core.project import (
     let_go,
     list_keys,
     refresh_pool,
-    stage_judgments,
     table_of,
-    write_judgments,
+    write_judged_keys,
     write_stated_rankings,
 )
 from core.types import GraderSpec, Question
@@ -45,15 +36,10 @@ class GradedImport:
         self.files = files
         self.keeper = keeper
         queries = take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets)
-        clean = clean_questions(cursor, list(files.take_questions().values()))
-        self.words = take_words(cursor, clean)
-        self.version = self._save_questions(clean, f"Imported {names}", author)
-        self.meant = self._meant(clean)
-        # Thousands of them would be there for every million grades; few files have graders that read more than words.
-        reading = any(spec.reads for spec in files.graders)
-        self.questions = {question.question_id: question for question in clean} if reading else {}
-        self.asked_of = len(clean)
-        del clean
+        self.asked_of = files.questions.settle(cursor)
+        self.words = files.questions.take_words(cursor)
+        self.version = files.questions.save(cursor, f"Imported {names}", author)
+        self.meant = self._meant()
         let_go(cursor)
         self.written = add_kept_passages(cursor, files.passages, keeper)
         let_go(cursor)
@@ -67,7 +53,6 @@ class GradedImport:
             "failed": 0,
         }
         let_go(cursor)
-        self.judged = False
         self.differing = self.textless = 0
         self.graders: list[tuple[int, int]] = []
         for spec in files.graders:
@@ -76,52 +61,36 @@ class GradedImport:
 
     def write(self, batch: Batch) -> None:
         """Write one batch."""
-        if batch.judgments:
-            stage_judgments(self.cursor, batch.judgments)
-            self.judged = True
         self._write_grades(batch)
         let_go(self.cursor)
 
-    def _save_questions(self, clean: Sequence[Question], note: str, author: str) -> int | None:
-        """Put the questions into the bank; the new version, or None where nothing differs."""
-        banked = self.cursor.execute(
-            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
-        ).fetchall()
-        known = {question_id for (question_id,) in banked}
-        # An id alone says nothing of a question that the bank has already.
-        told = [question for question in clean if question.text is not None or question.question_id not in known]
-        return save_questions(self.cursor, told, note, author)
-
-    def _meant(self, clean: Sequence[Question]) -> dict[str, int]:
-        """The keys of the texts that grades of questions are about, by id of the question."""
+    def _meant(self) -> pa.Table:
+        """The keys of the texts that grades of questions are about: `question_id`, `text_key`."""
         # What a direct judge was asked has the id of its query.
-        texts: dict[str, str | None] = dict.fromkeys(query.query_id for query in self.files.queries)
-        texts |= {question.question_id: question.text.strip() if question.text else None for question in clean}
-        columns: dict[str, Sequence[Any]] = {
-            "row": range(len(texts)),
-            "question_id": list(texts),
-            "text": list(texts.values()),
-        }
-        types = {"row": "INTEGER", "question_id": "VARCHAR", "text": "VARCHAR"}
-        with lent(self.cursor, "read_questions", table_of(columns, types)):
-            found = self.cursor.execute(
-                "SELECT row, min(coalesce(w.text_key, n.text_key, t.text_key)) AS meant"
-                " FROM read_questions r LEFT JOIN question_texts t ON t.placeholder = r.question_id"
-                # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-                " LEFT JOIN question_texts w ON w.text = r.text"
-                " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
-                "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id)"
-                " GROUP BY row HAVING meant IS NOT NULL ORDER BY row"
-            ).fetchnumpy()
-        ids = list(texts)
-        return {ids[row]: key for row, key in zip(found["row"].tolist(), found["meant"].tolist(), strict=True)}
+        queries = list(dict.fromkeys(query.query_id for query in self.files.queries))
+        columns: dict[str, list[str | None]] = {"question_id": [*queries], "text": [None] * len(queries)}
+        asked = [*self.files.questions.parts(self.cursor), table_of(columns, dict.fromkeys(columns, "VARCHAR"))]
+        meant = []
+        for part in asked:
+            with lent(self.cursor, "asked", part):
+                meant.append(self.cursor.execute(_MEANT).to_arrow_table())
+        # Where a question has the id of a query, its own key stands before the query's.
+        return pa.concat_tables(meant).combine_chunks()
 
     def _list_passages(self) -> None:
         """Put what the lines list into the pool."""
-        keys = dict(self.cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
-        query_keys = np.array([keys[query.query_id] for query in self.files.queries], np.int32)
         places, rows = self.files.listed()
-        list_keys(self.cursor, query_keys[places], self.written.keys[rows])
+        queries = self._query_keys(query.query_id for query in self.files.queries)
+        list_keys(self.cursor, queries[places], self.written.keys[rows])
+
+    def _write_judgments(self, source: str) -> int:
+        topics, rows, values = self.files.judged.columns()
+        queries = self._query_keys(self.files.judged.topics)
+        return write_judged_keys(self.cursor, source, queries[topics], self.written.keys[rows], values, self.keeper)
+
+    def _query_keys(self, query_ids: Iterable[str]) -> np.ndarray:
+        keys = dict(self.cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
+        return np.array([keys[query_id] for query_id in query_ids], np.int32)
 
     def _write_grades(self, batch: Batch) -> None:
         rows = self._rows_of(batch)
@@ -173,34 +142,39 @@ class GradedImport:
 
     def _asked(self, batch: Batch) -> pa.Table:
         """What was asked, in the order of `batch.asked`: grader_key, job_key, text_key."""
-        own = (self._own_key(self.files.graders[number], question_id) for number, question_id in batch.asked)
-        keys: dict[str, list[Any]] = {
-            "grader_key": [self.graders[number][0] for number, _ in batch.asked],
-            "job_key": [self.graders[number][1] for number, _ in batch.asked],
-            "text_key": [
-                self.meant.get(question_id) if key is None else key
-                for key, (_, question_id) in zip(own, batch.asked, strict=True)
-            ],
+        numbers = np.array([number for number, _ in batch.asked], np.int32)
+        ids = pa.array([question_id for _, question_id in batch.asked], pa.string())
+        keys = self.meant["text_key"].chunk(0).take(pc.index_in(ids, self.meant["question_id"]))
+        if own := self._own_keys(batch):
+            keys = pa.array([own.get(place, key) for place, key in enumerate(keys.to_pylist())], pa.int32())
+        graders, jobs = np.array(self.graders, np.int32).reshape(-1, 2).T
+        return pa.table({"grader_key": graders[numbers], "job_key": jobs[numbers], "text_key": keys})
+
+    def _own_keys(self, batch: Batch) -> dict[int, int]:
+        """By their places in `batch.asked`, the keys of what graders were asked that read more than a question: direct
+        judges, and those that read answer keys. One is left out where what it read is not known."""
+        specs = self.files.graders
+        more = {
+            place: (specs[number], one)
+            for place, (number, one) in enumerate(batch.asked)
+            if specs[number].method == "direct" or specs[number].reads
         }
-        return table_of(keys, dict.fromkeys(keys, "INTEGER"))
+        questions = self.files.questions.named(self.cursor, [one for _, one in more.values()]) if more else {}
+        keys = {
+            place: self._asked_key(spec, self._title(one) if spec.method == "direct" else questions[one])
+            for place, (spec, one) in more.items()
+        }
+        return {place: key for place, key in keys.items() if key is not None}
 
-    def _own_key(self, spec: GraderSpec, question_id: str) -> int | None:
-        """The key of what a grader was asked that reads more than a question, or none; None for any other, and where
-        what it read is not known."""
-        if spec.method != "direct" and not spec.reads:
-            return None
-        return self._asked_key(spec, question_id)
+    def _title(self, query_id: str) -> Question:
+        """A query as a direct judge is asked it."""
+        found = self.cursor.execute(
+            "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+        ).fetchall()
+        return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
 
-    def _asked_key(self, spec: GraderSpec, question_id: str) -> int | None:
-        """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
-        if spec.method == "direct":
-            found = self.cursor.execute(
-                "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?",
-                [question_id],
-            ).fetchall()
-            question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
-        else:
-            question = self.questions[question_id]
+    def _asked_key(self, spec: GraderSpec, question: Question) -> int | None:
+        """The key of what a grader was asked; None where that is unknown."""
         asked = spec.asked_text(question)
         return None if asked is None else question_text_key(self.cursor, asked)
 
@@ -217,8 +191,8 @@ class GradedImport:
             ):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
             self.counts["runs"] = len(runs)
-        if self.judged:
-            self.counts["judgments"] = write_judgments(self.cursor, source, self.keeper)
+        if self.files.judged.topics:
+            self.counts["judgments"] = self._write_judgments(source)
         if self.version:
             self.counts["bank version"] = self.version
         self.counts["questions"] = self.asked_of
@@ -244,3 +218,14 @@ class GradedImport:
         refresh_pool(self.cursor)
         let_go(self.cursor)
         return {name: count for name, count in self.counts.items() if count}
+
+
+_MEANT = (
+    "SELECT question_id, min(coalesce(w.text_key, n.text_key, t.text_key)) AS text_key"
+    " FROM asked a LEFT JOIN question_texts t ON t.placeholder = a.question_id"
+    # A grade is about the words that its file gives, or, for an id alone, about the first wording.
+    " LEFT JOIN question_texts w ON w.text = a.text"
+    " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
+    "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id) GROUP BY question_id"
+)
+"""SQL of the keys of the texts that questions of the table `asked` mean; NULL where none is known."""

@@ -102,6 +102,7 @@ from core.project.judgments import (
     put_judgment,
     sources,
     stage_judgments,
+    write_judged_keys,
     write_judgments,
 )
 from core.project.kept_passages import PassageFiles
@@ -429,6 +430,7 @@ __all__ = [
     "write_board",
     "write_end",
     "write_gold",
+    "write_judged_keys",
     "write_judgments",
     "write_responses",
     "write_runs",

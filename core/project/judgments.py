@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.project.passages import name_passages_of
 from core.project.pool import refresh_pool
 from core.project.project import ABOUT_QUESTIONS, Cursor, Project
 from core.project.queries import check_new
 from core.project.replacing import Keeper
-from core.project.staging import lent, table_of
+from core.project.staging import lent, numbered, table_of
 from core.types import Judgment
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
@@ -46,8 +50,40 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
     Raises:
         InputError: the name of a new source has control characters.
     """
-    check_new(cursor, "source", [source])
     name_passages_of(cursor, "staged_judgments")
+    written = _write(
+        cursor,
+        source,
+        "SELECT query_key, passage_key, value"
+        " FROM staged_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)",
+        keeper,
+    )
+    cursor.execute("DROP TABLE staged_judgments")
+    return written
+
+
+def write_judged_keys(
+    cursor: Cursor,
+    source: str,
+    queries: NDArray[np.int32],
+    passages: NDArray[np.int32],
+    values: NDArray[np.int32],
+    keeper: Keeper,
+) -> int:
+    """Write judgments under a source, given the keys of what they are about, as `write_judgments` does.
+
+    Args: columns of one length; of judgments of the same passage for the same query the first one counts.
+    """
+    import numpy as np
+
+    _, first = np.unique(queries.astype(np.int64) << 32 | passages, return_index=True)
+    rows = numbered(query_key=queries[first], passage_key=passages[first], value=values[first])
+    with lent(cursor, "judged_keys", rows):
+        return _write(cursor, source, "FROM judged_keys", keeper)
+
+
+def _write(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> int:
+    check_new(cursor, "source", [source])
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
         [source, source],
@@ -58,11 +94,9 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
     cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
     written = cursor.execute(
         "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
-        " FROM staged_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)"
-        " ORDER BY query_key, passage_key",
+        f" FROM ({judged}) ORDER BY query_key, passage_key",
         [key],
     ).fetchall()[0][0]
-    cursor.execute("DROP TABLE staged_judgments")
     return int(written)
 
 

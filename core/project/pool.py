@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
+from core.project.engine_memory import let_go
 from core.project.project import Cursor, Project, log
+from core.project.query_ranges import query_ranges
 from core.project.staging import lent, numbered
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
 
 
-ROWS_A_PART = 200_000
+ROWS_A_PART = 100_000
 """Lists, judgments and rankings that are pooled together, or as many as the longest query has: sorting them takes
 memory."""
 
@@ -26,13 +27,18 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
     """Put pairs of keys, in columns of one length, into the pool by themselves, in the order given."""
     import numpy as np
 
-    with lent(cursor, "new_listed", numbered(row=np.arange(len(queries)), query_key=queries, passage_key=passages)):
-        cursor.execute(
-            "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
-            " SELECT query_key, passage_key, min(n.row) AS first"
-            " FROM new_listed n ANTI JOIN listed USING (query_key, passage_key) GROUP BY ALL),"
-            " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)"
-        )
+    for start in range(0, len(queries), ROWS_A_PART):
+        let_go(cursor)
+        of, listed = (keys[start : start + ROWS_A_PART] for keys in (queries, passages))
+        with lent(cursor, "new_listed", numbered(row=np.arange(len(of)), query_key=of, passage_key=listed)):
+            cursor.execute(
+                "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+                " SELECT query_key, passage_key, min(n.row) AS first"
+                " FROM new_listed n ANTI JOIN (FROM listed WHERE query_key BETWEEN $least AND $greatest)"
+                "  USING (query_key, passage_key) GROUP BY ALL),"
+                " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)",
+                {"least": int(of.min()), "greatest": int(of.max())},
+            )
 
 
 def pool_depth(cursor: Cursor) -> int:
@@ -71,15 +77,22 @@ def refresh_pool(cursor: Cursor) -> None:
 
     To be called at the end of every transaction that changed one of these.
     """
+    import pyarrow.compute as pc
+
     cursor.execute("DELETE FROM pool")
     for first, last in _parts(cursor):
-        cursor.execute(
-            "INSERT INTO pool SELECT query_key, passage_key, text_key,"
-            " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
-            f" FROM ({pool_rows(cursor)}) JOIN passages USING (passage_key) WHERE query_key BETWEEN ? AND ?"
-            " ORDER BY query_key, place, passage_key",
-            [first, last],
-        )
+        let_go(cursor)
+        rows = cursor.execute(f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last])
+        with lent(cursor, "pooled", pooled := rows.to_arrow_table()):
+            # In a transaction that brought a million passages the engine takes them for none, and joins all of them.
+            least, greatest = pc.min_max(pooled["passage_key"]).as_py().values()
+            cursor.execute(
+                "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+                " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
+                " FROM pooled JOIN passages USING (passage_key) WHERE passage_key BETWEEN ? AND ?"
+                " ORDER BY query_key, place, passage_key",
+                [least, greatest],
+            )
 
 
 def _parts(cursor: Cursor) -> list[tuple[int, int]]:
@@ -91,13 +104,7 @@ def _parts(cursor: Cursor) -> list[tuple[int, int]]:
     ).fetchall()[0]
     if rows <= ROWS_A_PART:
         return [(first, last)]
-    every = " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named)
-    ends = cursor.execute(
-        "SELECT max(query_key) FROM (SELECT query_key,"
-        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every}) GROUP BY query_key)"
-        " GROUP BY part ORDER BY part"
-    ).fetchall()
-    return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
+    return query_ranges(cursor, " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named), ROWS_A_PART)
 
 
 def pool_mark(project: Project) -> tuple[Any, ...]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HASH = "(hash({}.text) >> 1)::BIGINT"
 """SQL for a number of 63 bits. Texts whose numbers differ differ; where numbers meet, the texts are compared."""
+ROWS_A_PART = 200_000
+"""Passages of which numbers are told, or sorted, together."""
 COMPARED = 50_000
 """Pairs of texts that are compared at a time."""
 
@@ -31,15 +33,28 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         By row the first row with the same text, -1 for one without text; and by row the text's key in the project, 0
         for a text that it does not have and for any row but the first with a text.
     """
-    found = cursor.execute(f"SELECT row, {HASH.format('k')} AS hash FROM {kept} k WHERE text IS NOT NULL").fetchnumpy()
-    order = found["row"].argsort(kind="stable")
-    texted, hashes = found["row"][order], found["hash"][order]
-    same = np.full(rows, -1, np.int32)
-    _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-    same[texted] = texted[first][place]
+    hashes = _hashes(cursor, kept, rows)
+    same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
+    for part in range(parts):
+        # Sorting many at once takes several times the memory of what is sorted. Equal ones are of one part.
+        texted = np.flatnonzero((hashes >= 0) & (hashes % parts == part)).astype(np.int32)
+        _, first, place = np.unique(hashes[texted], return_index=True, return_inverse=True)
+        same[texted] = texted[first][place]
     _part_different(cursor, kept, same)
-    own = same[texted] == texted
-    return same, _known(cursor, kept, rows, texted[own], hashes[own])
+    own = np.flatnonzero(same == np.arange(rows)).astype(np.int32)
+    return same, _known(cursor, kept, rows, own, hashes[own])
+
+
+def _hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
+    """The numbers of texts by row; -1 where there is none."""
+    hashes = np.full(rows, -1, np.int64)
+    for start in range(0, rows, ROWS_A_PART):
+        found = cursor.execute(
+            f"SELECT row, {HASH.format('k')} AS hash FROM {kept} k"
+            f" WHERE text IS NOT NULL AND row BETWEEN {start:d} AND {start + ROWS_A_PART - 1:d}"
+        ).fetchnumpy()
+        hashes[found["row"]] = found["hash"]
+    return hashes
 
 
 def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:

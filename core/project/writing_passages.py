@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.project.engine_memory import let_go
 from core.project.project import Cursor
 from core.project.replacing import Keeper
-from core.project.same_texts import same_texts
+from core.project.same_texts import ROWS_A_PART, same_texts
 from core.project.staging import lent, numbered
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     others = own & (before > 0) & (before != text_keys[same])
     if others.any():
         _replace_texts(cursor, keys[others], keeper)
-    created_texts = np.flatnonzero((same == numbers) & (text_keys == 0))
+    created_texts = np.flatnonzero((same == numbers) & (text_keys == 0)).astype(np.int32)
     text_keys[created_texts] = _keys(cursor, len(created_texts))
     _insert(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
     text_keys = np.where(texted, text_keys[same], np.int32(0))
@@ -78,14 +78,14 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     if filled.any() and keeper is not None:
         with lent(cursor, "filled", numbered(passage_key=keys[filled])):
             cursor.execute("INSERT INTO given_texts FROM filled")
-    created = np.flatnonzero(own & (keys == 0))
+    created = np.flatnonzero(own & (keys == 0)).astype(np.int32)
     keys[created] = _keys(cursor, len(created))
     into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
     _insert(cursor, into, created, passage_key=keys, text_key=text_keys)
     return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
 
 
-def _insert(cursor: Cursor, into: str, rows: NDArray[np.int64], **columns: NDArray[np.int32]) -> None:
+def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]) -> None:
     """Insert some of the passages, in order.
 
     Args:
@@ -115,15 +115,17 @@ def _with_clean_texts(cursor: Cursor, kept: str) -> str:
 
 def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
     """By row the first row that has a text for the same passage; a row without text is its own."""
-    first = np.arange(len(texted), dtype=np.int32)
-    found = cursor.execute(
-        f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
-        " GROUP BY passage_id HAVING count(*) > 1) USING (passage_id) ORDER BY row"
-    ).fetchnumpy()
-    has = texted[found["row"]]
-    rows = found["row"][has]
-    _, place, of = np.unique(found["least"][has], return_index=True, return_inverse=True)
-    first[rows] = rows[place][of]
+    first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
+    for part in range(parts):
+        found = cursor.execute(
+            f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
+            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id HAVING count(*) > 1) USING (passage_id)"
+            " ORDER BY row"
+        ).fetchnumpy()
+        has = texted[found["row"]]
+        rows = found["row"][has]
+        _, place, of = np.unique(found["least"][has], return_index=True, return_inverse=True)
+        first[rows] = rows[place][of]
     return first
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core import bank
-from core.bank import saving
+from core.bank import kept_questions, saving
 from core.catalogue import graders
 from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
@@ -371,8 +371,12 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (same_texts, "COMPARED"),
         (writing_passages, "ROWS_A_STATEMENT"),
         (stated_rankings, "LINES_A_PART"),
+        (same_texts, "ROWS_A_PART"),
+        (writing_passages, "ROWS_A_PART"),
         (pool, "ROWS_A_PART"),
         (saving, "QUESTIONS_A_PART"),
+        (kept_questions, "QUESTIONS_A_PART"),
+        (kept_questions, "ROWS_A_PART"),
         (importing, "MUCH"),
     ):
         monkeypatch.setattr(module, size, 1)
@@ -381,7 +385,7 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     assert project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL") == settings
     assert graded_file(project) == graded_file(at_once)
     # Keys and places are the same, too.
-    for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts"):
+    for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts", "listed"):
         assert project.rows(f"FROM {table}") == at_once.rows(f"FROM {table}")
     at_once.close()
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
@@ -464,6 +468,27 @@ def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_t
     with pytest.raises(InputError, match="g1/a of the queries g1 and g2"):
         take(project, "graded", GRADED + graded(passage("p5", "text five", {"g1/a": 1}), query_id="g2"), "h.jsonl")
     assert snapshot(project) == before
+
+
+def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: Project, tmp_path: Path):
+    take(project, "queries", "g1\tone\ng2\ttwo\n")
+    for question_id, query_id in (("g1/a", "g1"), ("g2/a", "g2")):
+        words = {"query_id": query_id, "question_id": question_id, "text": f"What is {question_id}?", "weight": 2}
+        take(project, "bank", json.dumps(words))
+    ratings = {("What is g1/a?", "p1"): 4, ("What is g2/a?", "p2"): 1}
+    fill(project, [], ratings, {"one": {"g1": ["p1"], "g2": ["p2"]}})
+    with_words = gzip.decompress(graded_file(project)).decode()
+    by_id = graded(passage("p5", "text five", {"g1/a": 3})) + graded(
+        passage("p6", "text six", {"g2/a": 2}), query_id="g2"
+    )
+    other = new_project(tmp_path / "other.duckdb")
+    counts = take(other, "graded", by_id + with_words + by_id, "g.jsonl").counts
+    assert (counts["questions"], counts["new grades"]) == (2, 4)
+    assert [(one.question_id, one.text, one.weight) for one in bank.questions(other)] == [
+        ("g1/a", "What is g1/a?", 2.0),
+        ("g2/a", "What is g2/a?", 2.0),
+    ]
+    other.close()
 
 
 def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_build_on_each_other(

@@ -79,6 +79,20 @@ def test_every_limit_is_heeded_can_be_set_and_says_how(
     assert said.startswith("given")
 
 
+def test_a_graded_file_names_no_more_questions_than_are_believed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grades = {"llm": "m", "correctAnswered": [f"q1/{n}" for n in range(11)], "wrongAnswered": []}
+    line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]).encode()
+    monkeypatch.setenv("EXAM_LIMIT_IDS", "10")
+    with pytest.raises(InputError, match=r"given: The graded file names more questions than 10 ids .*EXAM_LIMIT_IDS"):
+        import_files(project, "graded", [Source("given", data=line)], "ann")
+    assert project.value("SELECT count(*) FROM queries") == 0
+    monkeypatch.setenv("EXAM_LIMIT_IDS", "11")
+    import_files(project, "graded", [Source("given", data=line)], "ann")
+    assert project.value("SELECT count(*) FROM questions") == 11
+
+
 def test_every_limit_of_files_has_its_test() -> None:
     assert {name for name, _ in SENTENCES} | {"RATIO"} >= {
         name for name in LIMITS if not name.startswith(("ENDPOINT", "REQUEST"))

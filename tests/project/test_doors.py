@@ -15,7 +15,7 @@ from core import bank
 from core.catalogue import save_named_grader
 from core.cli import main
 from core.errors import FileError, InputError
-from core.exchange import exporting, import_files
+from core.exchange import exporting, graded_file, import_files
 from core.formats import Source
 from core.grading import Request, run_job
 from core.labels import override, overrides, withdraw
@@ -102,6 +102,8 @@ def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
     # Another weight is no other wording: the grades stay.
     kept = bank.questions(project, query_id="q")[-1]
     bank.save(project, [replace(kept, weight=2.0)], "", "ann")
+    assert bank.questions(project, query_id="q")[-1].text == old
+    import_files(project, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann")
     assert bank.questions(project, query_id="q")[-1].text == old
 
 

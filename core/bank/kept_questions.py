@@ -1,0 +1,182 @@
+"""Questions that were read from files and wait to be saved: in a file of their own, whatever their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.bank.questions import as_question
+from core.bank.saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, save_parts
+from core.bank.words import Words, take_words_of
+from core.errors import InputError
+from core.limits import exceeded, limit
+from core.project import Cursor, quoted_path
+from core.types import Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_A_PART = 50_000
+"""Questions among which those that come again are looked for together."""
+
+_OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
+_UNCLEAN = r"(SELECT DISTINCT text FROM question_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
+
+
+class QuestionFile:
+    """Questions of files, kept as they are read. A file may name one again and again, on every line of its query.
+
+    Args:
+        folder: for the files that keep them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = folder / "questions.parquet"
+        self._writer = pq.ParquetWriter(self._file, _kept([], [], 0).schema, compression="lz4")
+        self._waiting: list[Question] = []
+        self._rows = 0
+        self._unclean = False
+        self._query, self._asked = "", set[str]()
+
+    def take(self, questions: Iterable[Question]) -> None:
+        """Keep questions.
+
+        Raises:
+            InputError: one of them could not be scored.
+        """
+        for question in questions:
+            if question.query_id != self._query:
+                self._query, self._asked = question.query_id, set()
+            if question.question_id in self._asked:
+                # What the lines before said of it in words is what counts.
+                continue
+            if question.text is not None:
+                self._asked.add(question.question_id)
+            self._waiting.append(question)
+            if len(self._waiting) >= QUESTIONS_A_PART:
+                self._write()
+
+    def close(self) -> None:
+        """Write them out; no more are taken."""
+        self._write()
+        self._writer.close()
+
+    def settle(self, cursor: Cursor) -> int:
+        """Decide what is said of each question that comes more than once: what comes first, words before none.
+
+        Returns:
+            The number of questions.
+
+        Raises:
+            InputError: a question belongs to several queries, or there are more of them than are believed.
+        """
+        if self._named_again(cursor) or self._unclean:
+            self._settle(cursor)
+        if self._rows > (most := limit("IDS")):
+            raise InputError(f"The graded file {exceeded('names more questions than', 'IDS', most)}.")
+        return self._rows
+
+    def _named_again(self, cursor: Cursor) -> bool:
+        """Whether a question comes more than once."""
+        parts, repeated = self._rows // ROWS_A_PART + 1, False
+        for part in range(parts):
+            again, stray = cursor.execute(
+                "SELECT count(*), min_by([question_id, query, least, greatest], first)"
+                " FILTER (least <> greatest) FROM ("
+                " SELECT question_id, min(position) AS first, arg_min(query_id, position) AS query,"
+                "  min(query_id) AS least, max(query_id) AS greatest"
+                f" FROM {self.relation} WHERE hash(question_id) % {parts} = {part}"
+                " GROUP BY question_id HAVING count(*) > 1)"
+            ).fetchall()[0]
+            if stray is not None:
+                question_id, query_id, *both = stray
+                raise InputError(
+                    f"The graded file asks question {question_id} of the queries {query_id}"
+                    f" and {both[0] if query_id == both[1] else both[1]}.",
+                    "A question belongs to one query: give it an id of its own in each.",
+                )
+            repeated |= again > 0
+        return repeated
+
+    def _settle(self, cursor: Cursor) -> None:
+        settled = self._file.with_name("questions_settled.parquet")
+        cursor.execute(
+            f"COPY (SELECT {_OWN}, coalesce(o.text, r.text) AS text,"
+            "  (row_number() OVER (ORDER BY first) - 1)::INTEGER AS position"
+            f" FROM {self.relation} r JOIN (SELECT min(position) AS first,"
+            "   coalesce(min(position) FILTER (text IS NOT NULL), first) AS position"
+            f"   FROM {self.relation} GROUP BY question_id) USING (position)"
+            f" LEFT JOIN {_UNCLEAN} o ON o.text = r.given ORDER BY first)"
+            f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
+        )
+        self._file = settled
+        self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
+
+    @property
+    def relation(self) -> str:
+        """What SQL reads as a table of them, as `core.bank.saving.columns_of` has it; once they are settled."""
+        return f"read_parquet({quoted_path(self._file)})"
+
+    def take_words(self, cursor: Cursor) -> Words:
+        """Give words to questions that were known by id only; see `core.bank.take_words`."""
+        return take_words_of(cursor, self.relation)
+
+    def save(self, cursor: Cursor, note: str, author: str) -> int | None:
+        """Put them into the bank, but for those of which nothing but an id is said that the bank has already.
+
+        Returns:
+            The new version, or None where nothing differs.
+
+        Raises:
+            InputError: a question belongs to another query in the project, or to none.
+        """
+        new = (
+            "text IS NOT NULL OR question_id NOT IN"
+            " (SELECT question_id FROM question_revisions JOIN questions USING (question_key))"
+        )
+        return save_parts(cursor, lambda: self.parts(cursor, new), note, author)
+
+    def parts(self, cursor: Cursor, which: str = "true") -> Iterator[pa.Table]:
+        """The questions in order, so many at a time that a statement about them takes little memory.
+
+        Args:
+            which: SQL for the condition under which one is among them.
+        """
+        for start in range(0, self._rows, QUESTIONS_A_PART):
+            yield cursor.execute(
+                f"FROM {self.relation} WHERE position BETWEEN {start:d} AND {start + QUESTIONS_A_PART - 1:d}"
+                f" AND ({which}) ORDER BY position"
+            ).to_arrow_table()
+
+    def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
+        """Some of the questions by id."""
+        columns = "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key, choices, note, place"
+        rows = cursor.execute(
+            f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)", [list(question_ids)]
+        ).fetchall()
+        return {row[0]: as_question(row) for row in rows}
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        clean = all_cleaned(self._waiting)
+        for question in clean:
+            check_question(question)
+        table = _kept(self._waiting, clean, self._rows)
+        self._unclean |= table["given"].null_count < len(table)
+        self._writer.write_table(table)
+        self._rows += len(clean)
+        self._waiting = []
+
+
+def _kept(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
+    """Questions in columns, and `given`, the text as it came where that is not clean."""
+    import pyarrow as pa
+
+    given = [a.text.strip() if a.text and a.text != b.text else None for a, b in zip(read, clean, strict=True)]
+    # Halves of surrogate pairs cannot stand in a table; no project has them.
+    given = [text if text and text.encode(errors="ignore").decode() == text else None for text in given]
+    return columns_of(clean, start).append_column("given", pa.array(given, pa.string()))
