@@ -29,12 +29,6 @@ STYLE = """
 """
 
 
-def opened(listed: list[Contested]) -> int:
-    """The number in the list of what the address names; the first where that is not there."""
-    named = tuple(st.query_params.get(name) for name in deciding.NAMES)
-    return next((at for at, one in enumerate(listed) if one.place == named), 0)
-
-
 def step(project: Project, listed: list[Contested], at: int) -> None:
     """Where in the list one is, and the ways on."""
     query_id = listed[at].query_id
@@ -51,6 +45,7 @@ def step(project: Project, listed: list[Contested], at: int) -> None:
 def about(project: Project, one: Contested) -> None:
     """The query, the passage, and the question whose rating is meant."""
     st.html(f'<div class="asked" dir="auto"><b>{visible(one.query)}</b></div>')
+    st.caption(ui.plain(f"Passage {one.passage_id}"))
     text = passage_texts(project, [one.passage_id]).get(one.passage_id)
     st.html(text_html(text, []) if text else '<p class="gray">The text of this passage is not there.</p>')
     if one.question_id is not None:
@@ -82,7 +77,7 @@ def values(project: Project, one: Contested) -> None:
         for value in SCALE if judged else RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
             deciding.button(
-                label, project, "decide", {"place": one.place, "value": value},
+                label, project, "decide", {"place": one.place, "value": value, "over": deciding.stated(one)},
                 key=f"decide {value}", help=f"Decide {value}", shortcut=str(value),
             )  # fmt: skip
 
@@ -117,7 +112,7 @@ state = st.segmented_control(
 listed = [one for one in found if one.standing == state]
 if not listed:
     ui.empty("Nothing stands so.", "What people give in double assignments is listed here.")
-at = opened(listed)
+at = deciding.opened(project, listed)
 one = listed[at]
 step(project, listed, at)
 with st.container(horizontal=True, key="adjudicate"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
@@ -152,7 +152,14 @@ def _standing(double: Double, given: Mapping[str, int | None], done: Mapping[str
     return "agrees" if len(set(given.values())) == 1 else "differs"
 
 
-def decide(project: Project, place: Place, value: int, reason: str, author: str) -> None:
+def decide(
+    project: Project,
+    place: Place,
+    value: int,
+    reason: str,
+    author: str,
+    over: Collection[datetime | None] | None = None,
+) -> datetime:
     """Decide what counts: as judgment of the source `adjudicated`, or as override of the question's rating.
 
     A decision that stood before gives way, and stays on record.
@@ -160,9 +167,15 @@ def decide(project: Project, place: Place, value: int, reason: str, author: str)
     Args:
         value: 0 to 3 for a passage, 0 to 5 for a question and a passage.
         reason: why.
+        over: when the decision was stated over which this one is made, or None in place of none; one of several where
+            either may have been seen. Whatever stands there where that is left out.
+
+    Returns:
+        When it was stated.
 
     Raises:
-        InputError: a value out of range, no reason, or there is nothing to decide on yet.
+        InputError: a value out of range, no reason, there is nothing to decide on yet, or another decision stands there
+            than `over` says.
         NotAllowed: they take part, or are neither organizer nor named as adjudicator.
     """
     reason = clean_text(reason).strip()
@@ -175,9 +188,18 @@ def decide(project: Project, place: Place, value: int, reason: str, author: str)
                 f"Not everybody has given theirs for passage {one.passage_id} of query {one.query_id}.",
                 "Wait until they have, or say that they are done, or release them: exam double release.",
             )
+        if over is not None and (one.decision and one.decision.stated_at) not in over:
+            raise InputError(_meanwhile(one.decision), "Look at it; where it is wrong, decide anew.")
         _write(project, cursor, double, one, value, reason, author)
 
     _each(project, place[0], author, write, lambda one: one.place == place, place[1])
+    return decisions(project, place)[0].stated_at
+
+
+def _meanwhile(decision: Decision | None) -> str:
+    if decision is None:
+        return "The decision that stood there was taken back meanwhile."
+    return f"{decision.author} decided {decision.value} meanwhile: {decision.reason}"
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:

@@ -72,11 +72,11 @@ def differing(project: Project) -> Project:
     return project
 
 
-def put_differing(project: Project) -> None:
+def put_differing(project: Project, passages: int = 2) -> None:
     put_small(project)
     assign_double(project, "q1", "olga", ["asta", "bo"])
     for name, value in ("asta", 1), ("bo", 3):
-        for passage_id in ("p1", "p2"):
+        for passage_id in ("p1", "p2", "p3")[:passages]:
             judging.judge(project, "q1", passage_id, value, name)
 
 
@@ -100,7 +100,7 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     give_reason(app, "by the guidelines")
     keys = [("decide", first, 2), ("open", second, None), ("decide", second, 3)]
     acts = [
-        {"id": n, "do": do, "home": differing.name, "place": place, "value": value}
+        {"id": n, "do": do, "home": differing.name, "place": place, "value": value, "over": None}
         for n, (do, place, value) in enumerate(keys, 1)
     ]
     tell(app, "deciding", "acts", acts[:2])
@@ -119,6 +119,47 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     app.segmented_control("adjudicated state").set_value("decided")
     press(sound(app.run()), "Undo the decision")
     assert len(judgments(differing, ADJUDICATED)["q1"]) == 1
+
+
+def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:
+    put_differing(project, passages=3)
+    app = visit("adjudication", query="q1", passage="p2")
+    for here, there in (("p2", "p3"), ("p3", "p1")):
+        assert holds(app, "deciding")["chosen"][1] == here
+        give_reason(app, "by the guidelines")
+        app.button("decide 2").click()
+        sound(app.run())
+        assert holds(app, "deciding")["chosen"][1] == there
+
+
+def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:
+    app = visit("adjudication")
+    first, second = holds(app, "deciding")["places"]
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
+    tell(app, "deciding", "acts", [{"id": 2, "do": "open", "home": differing.name, "place": first}])
+    # What it sends before it has heard of the second step names the place before.
+    app.query_params["passage"] = second[1]
+    sound(app.run())
+    assert holds(app, "deciding")["chosen"] == first
+
+
+def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: Project) -> None:
+    tabs = [visit("adjudication"), visit("adjudication")]
+    for value, app in enumerate(tabs, 2):
+        give_reason(app, f"reason {value}")
+        app.button(f"decide {value}").click()
+        sound(app.run())
+    assert not tabs[0].error
+    refused = as_text(tabs[1].error[0].value)
+    assert "Your decision 3 on passage p1 was not saved." in refused and "decided 2 meanwhile: reason 2" in refused
+    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    # Of two keys in a row in one tab the second one corrects the first.
+    app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
+    give_reason(app, "at a second look")
+    acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
+    tell(app, "deciding", "acts", acts)
+    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert not app.error
 
 
 @pytest.mark.browser

@@ -54,7 +54,7 @@ class Way {
     if ((!step && typeof value !== "number") || !forScreen(event, step ? CHOICES : "")) return;
     swallow(event);
     if (step) this.walk(step);
-    else this.acts.add("decide", { home, place: this.chosen, value });
+    else this.acts.add("decide", { home, place: this.chosen, value, over: this.data.decided[this.at()] ?? null });
   }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ AHEAD = 20
 """So many places before and after the open one the browser can go to while the server is at work."""
 NAMES = ("query", "passage", "question")
 """What the address says of the place that is open."""
+_LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 
 _HERE = Path(__file__)
 _component = st.components.v2.component(
@@ -36,6 +38,7 @@ def draw(project: Project, listed: list[Contested], at: int) -> None:
         "taken": _asked().taken,
         "chosen": listed[at].place,
         "places": [one.place for one in listed[first : at + AHEAD + 1]],
+        "decided": [stated(one) for one in listed[first : at + AHEAD + 1]],
         "first": first,
         "total": len(listed),
         "decides": listed[at].standing != "waiting",
@@ -43,6 +46,28 @@ def draw(project: Project, listed: list[Contested], at: int) -> None:
         "rated": list(RATINGS),
     }
     _component(key=KEY, data=data, on_acts_change=_asked().note)
+
+
+def stated(one: Contested) -> str | None:
+    """When the decision that stands was stated, as an act says over which one it is made; None where there is none."""
+    return one.decision and one.decision.stated_at.isoformat()
+
+
+def opened(project: Project, listed: list[Contested]) -> int:
+    """The number in the list of the place that is open: what was gone to, or what the address names.
+
+    Where that is in the list no more, as what was decided is not, the next one opens that is.
+    """
+    named = (st.query_params.get(name) for name in NAMES)
+    _places().come(project.name, {name: key for name, key in zip(NAMES, named, strict=True) if key})
+    now = tuple(_places().now.get(name) for name in NAMES)
+    numbers = {one.place: at for at, one in enumerate(listed)}
+    before: list[Place] = st.session_state.get(_LISTED, [])
+    st.session_state[_LISTED] = list(numbers)
+    if now not in numbers and now in before:
+        at = before.index(now)
+        now = next((place for place in [*before[at:], *before[:at][::-1]] if place in numbers), now)
+    return numbers.get(now, 0)
 
 
 def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
@@ -72,7 +97,7 @@ def act(project: Project) -> None:
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
         # Taken only then: where the run ends here, the next one comes by it again.
-        address.say({name: key or "" for name, key in zip(NAMES, gone[-1], strict=True)})
+        _places().go({name: key or "" for name, key in zip(NAMES, gone[-1], strict=True)}, NAMES)
     for one in steps:
         asked.take(one)
     decided = [one for one in acts if one["do"] != "open"]
@@ -82,6 +107,8 @@ def act(project: Project) -> None:
         if one["do"] == "decide"
     }
 
+    here: dict[Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
+
     def save(one: Act, author: str) -> str:
         if one["do"] == "accept":
             return f"{how_many(accept_agreed(project, str(one['query']), author), 'decisions')} made."
@@ -89,7 +116,9 @@ def act(project: Project) -> None:
         if one["do"] == "undo":
             undo_decision(project, place, author)
             return "It awaits adjudication again."
-        decide(project, place, int(one["value"]), reasons[place], author)
+        # Of two quick decisions of the same tab the second one was made over the first.
+        seen = datetime.fromisoformat(one["over"]) if one["over"] else None
+        here[place] = decide(project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)})
         return f"Decided: {one['value']}."
 
     save_all(asked, decided, project.name, save, _called)
@@ -97,6 +126,10 @@ def act(project: Project) -> None:
 
 def _asked() -> Asked:
     return asked_of(KEY)
+
+
+def _places() -> address.Places:
+    return address.places(KEY)
 
 
 def _place(act: Act) -> Place:
