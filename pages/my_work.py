@@ -67,21 +67,28 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
                     st.rerun()
 
 
-def row(project: Project, one: Work, name: str) -> None:
-    """One query: its text, how far it is, the next step, and whether it is done."""
+def row(project: Project, one: Work, name: str, listed_as: str) -> None:
+    """One query: its text, how far it is, the next step, and whether it is done.
+
+    Args:
+        listed_as: how the filter of Passages names it.
+    """
     said, screen = one.next
     with st.container(key=f"work-{one.query_id}", horizontal=True, vertical_alignment="center"):
         counts = [
             how_many(one.questions, "questions"),
             f"{one.judged:,} of {one.pooled:,} passages judged by you",
             *([f"{one.ungraded:,} pairs ungraded"] if one.ungraded else []),
-            *(["others judge it too, unseen"] if one.blind else []),
+            *([f"{one.sampled:,} of them in a sample that others judge too, unseen"] if one.sampled else []),
+            *(["others judge it too, unseen"] if one.blind and not one.sampled else []),
         ]
         st.markdown(f"{day_of(one)}**{ui.plain(ui.shortened(one.text, ui.LISTED))}**  \n{ui.plain(' · '.join(counts))}")
         if one.done:
             st.caption(":material/check: Done", width="content")
         else:
-            ui.go(screen, said[0].upper() + said[1:], query=one.query_id)
+            # Of a sample its passages are listed, and none beside them.
+            narrowed = {"of_query": listed_as, "assigned": "true"} if one.sampled and screen == "passages" else {}
+            ui.go(screen, said[0].upper() + said[1:], query=one.query_id, **narrowed)
         label = "Not done after all" if one.done else "Done"
         if name and presses.button(label, key=f"{label} {one.query_id}", type="tertiary"):
             mark_done(project, one.query_id, not one.done, name)
@@ -110,7 +117,8 @@ st.progress(
     f"{done} of {how_many(len(listed), 'queries')} done" + (f", {late} late" if late else ""),
 )
 page = int(st.session_state.get("work page", 1))
+names = ui.told_apart(pooled_queries(project))
 for one in listed[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
-    row(project, one, name)
+    row(project, one, name, names.get(one.query_id, one.query_id))
 if len(listed) > ROWS_A_PAGE:
     st.pagination(-(-len(listed) // ROWS_A_PAGE), key="work page")

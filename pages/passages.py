@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.catalogue import graders
 from core.labels import Policy
-from core.project import Project, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
+from core.project import Project, doubles, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
 from core.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
 from core.types import RATINGS
 from pages.parts.review import beside, passage_list
@@ -26,12 +26,15 @@ NO_VALUE = {NONE: "none"}
 NO_FILTERS = {
     "words": "",
     **dict.fromkeys(("of_query", "has_label", "has_rating", "judged", "in_run", "pairs")),
-    **dict.fromkeys(("flagged", "overridden", "unjudged", "speaking"), False),
+    **dict.fromkeys(("flagged", "overridden", "unjudged", "assigned", "speaking"), False),
 }
 """What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
 
 OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author")
 """Keys of the widgets around the desk, which itself is drawn anew without them."""
+
+TO_OPEN = "query to open"
+"""Key of a query that was chosen for the list, until a passage of it is open."""
 
 STATES: dict[State, str] = {
     "failed": "Some questions failed",
@@ -65,12 +68,14 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
-        placeholder="All queries", label_visibility="collapsed", bind="query-params", width=320,
+        placeholder="All queries", label_visibility="collapsed", bind="query-params", width=320, on_change=_go_to_query,
     )  # fmt: skip
     me = source_of(ui.person()) if ui.person() else None
     if blind:
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
-        return Filters(query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None)
+        return Filters(
+            query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None, assigned_to=_assigned(project)
+        )
     with st.popover("More filters"):
         label = _choice("Label", [NONE, *RATINGS], "has_label", NO_VALUE) if policy else None
         rating = _choice("Any question rated", list(RATINGS), "has_rating") if policy else None
@@ -88,6 +93,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         )  # fmt: skip
         overridden = st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
+        assigned_to = _assigned(project)
         speaking = st.checkbox(
             "Speaks to the grader", key="speaking", bind="query-params",
             help="Asks for a rating, gives orders, plays a role, or says a question over again.",
@@ -105,8 +111,21 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         flagged=flagged,
         overridden=overridden,
         unjudged_by=me if unjudged else None,
+        assigned_to=assigned_to,
         speaking=speaking,
     )
+
+
+def _assigned(project: Project) -> str | None:
+    """Whoever is here where they ask for what they judge beside others; a box is there for those who do."""
+    me = ui.person()
+    if not any(me in one.present for one in doubles(project)):
+        return None
+    wanted = st.checkbox(
+        "Mine in double assignments", key="assigned", bind="query-params",
+        help="Passages that you judge beside others, none of whom sees what another one gives.",
+    )  # fmt: skip
+    return me if wanted else None
 
 
 def _choice(label: str, options: Sequence[T], key: str, names: Mapping[Any, str] | None = None) -> T | None:
@@ -123,6 +142,8 @@ def opened(project: Project) -> tuple[str, str | None] | None:
     # After a change of the project the URL still names a passage of the other one.
     if last_project != project.name:
         return None
+    if TO_OPEN in st.session_state:
+        return st.session_state[TO_OPEN], None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.warning(f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:")
     # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
@@ -135,6 +156,13 @@ def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[
     """The page of the list to show: the one that was turned to, else the one of the open passage."""
     about, page = st.session_state.get("passages page", (None, None))
     return search(project, policy, wanted, PASSAGES_A_PAGE, page if about == (wanted, place) else None, place)
+
+
+def _go_to_query() -> None:
+    """Open the first passage of the query that was just chosen for the list."""
+    query = st.session_state.get("of_query")
+    if query is not None and query != st.query_params.get("query"):
+        st.session_state[TO_OPEN] = query
 
 
 def _clear() -> None:
@@ -182,10 +210,14 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            passage_list.passage_list(project, found, place, lambda at: not blind or at in judged, graded, _open, turn)
+            passage_list.passage_list(
+                project, found, wanted.query_id, place, lambda at: not blind or at in judged, graded, _open, turn
+            )
         if place is not None and place[1] is not None:
             at = (place[0], place[1])
             _passage(project, policy, shown, at, blind and at not in judged)
+    # Only now: where the run ends before, the next one opens it.
+    st.session_state.pop(TO_OPEN, None)
     if not blind:
         desk_parts.override_list(project, policy)
 

@@ -37,6 +37,7 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.option("--judgment", type=_Value(), metavar="VALUE|none", help="Judged so.")
 @click.option("--flagged", is_flag=True, help="Whose label and judgment disagree on relevance.")
 @click.option("--unjudged-by", metavar="SOURCE", help="That this source has not judged.")
+@click.option("--assigned-to", metavar="NAME", help="That this person judges beside others, in a double assignment.")
 @click.option("--run", help="Among the first passages of this run.")
 @click.option("--depth", type=Whole(1), default=10, show_default=True, help="How many of the run.")
 @click.option("--state", type=click.Choice(get_args(State)), help="Whether pairs failed, are ungraded, or all rated.")
@@ -56,6 +57,7 @@ def passages(
     judgment: int | Literal["none"] | None,
     flagged: bool,
     unjudged_by: str | None,
+    assigned_to: str | None,
     run: str | None,
     depth: int,
     state: State | None,
@@ -78,7 +80,7 @@ def passages(
             unjudged_by = find_source(project, unjudged_by)
         filters = Filters(
             query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
-            speaking,
+            assigned_to, speaking,
         )  # fmt: skip
         found = search(project, policy, filters, limit, page)
     if as_json:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from core.bank import drafts, overview, proposals
 from core.labels import Progress
-from core.project import PREFIX, Dues, Member, Project, done_queries, doubles, dues
+from core.project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
 from core.review.standing import stale_overrides
 from core.text import how_many
 
@@ -31,6 +31,7 @@ class Work:
         done: whether they said that they are done.
         due: the last day for it; None for none.
         blind: whether others judge it too, and what they give is hidden until it is adjudicated.
+        sampled: passages of it, where not all, that they judge beside others; `sampled_left` of them are still to be.
     """
 
     query_id: str
@@ -45,6 +46,8 @@ class Work:
     done: bool
     due: date | None = None
     blind: bool = False
+    sampled: int = 0
+    sampled_left: int = 0
 
     def late(self, today: date) -> bool:
         """Whether it should have been done before today."""
@@ -58,6 +61,7 @@ class Work:
             (not self.questions and self.pooled, "write its first questions", "question_bank"),
             (self.proposed, f"decide on {how_many(self.proposed, 'proposed questions')}", "question_bank"),
             (self.stale, f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages"),
+            (self.sampled_left, f"judge its sample: {how_many(self.sampled_left, 'passages')}", "passages"),
             (self.pooled > self.judged, "read its passages", "passages"),
         )
         return next(((said, screen) for waits, said, screen in steps if waits), ("look at it again", "question_bank"))
@@ -77,12 +81,14 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found:
     judged = _judged(project).get(name, {})
     done = done_queries(project).get(name, {})
     ungraded = {} if found is None else found.ungraded_of
-    due, blind = dues(project), {one.query_id for one in doubles(project) if name in one.present}
+    due, beside = dues(project), [one for one in doubles(project) if name in one.present]
+    blind, sampled = {one.query_id for one in beside}, _sampled(project, name, beside)
     listed = [
         Work(
             one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
             stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
             one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
+            *sampled.get(one.query_id, (0, 0)),
         )
         for one in project.remember("queries at a glance", lambda: overview(project))
         if (one.query_id in queries if queries is not None else one.pooled)
@@ -147,6 +153,18 @@ def _share(
         sum(day < today for day in days),
         min((day for day in days if day >= today), default=None),
     )
+
+
+def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
+    """By query, how many passages of it somebody judges beside others where not all, and how many are still to be."""
+    passages: dict[str, set[str]] = {}
+    for one in beside:
+        passages.setdefault(one.query_id, set()).update(one.passages or ())
+    judged = judged_pairs(project, name) if any(passages.values()) else set()
+    return {
+        query_id: (len(of), sum((query_id, passage_id) not in judged for passage_id in of))
+        for query_id, of in passages.items()
+    }
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Page
@@ -63,6 +64,21 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     sound(app.run())
     assert judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
     assert "Nothing stands so." in said(app)
+
+
+def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in: Callable[..., None]) -> None:
+    put_small(project)
+    for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
+        set_member(project, f"{name}@x.org", role, "shell")
+    assign_double(project, "q1", "olga", ["bo"], passages=["p1", "p3"])
+    log_in("asta")
+    press(visit("my_work"), "Claim")
+    app = visit("my_work")
+    assert "2 of them in a sample that others judge too, unseen" in said(app)
+    (link,) = (one.proto for one in app.get("page_link") if one.proto.label == "Judge its sample: 2 passages")
+    given = dict(parse_qsl(link.query_string))
+    listed = holds(visit("passages", **given), "passage-list")
+    assert [row["at"] for row in listed["rows"]] == [["q1", "p1"], ["q1", "p3"]]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page
@@ -23,6 +24,7 @@ from core.project import (
     add_queries,
     judgment_history,
     own_judgment,
+    pooled_queries,
     refresh_pool,
     set_pool_depth,
     stage_judgments,
@@ -41,6 +43,7 @@ from tests.made.screens import (
     looked_at,
     named,
     press,
+    put_small,
     said,
     served,
     shared,
@@ -256,7 +259,7 @@ class TestReading:
         assert box.options == ["query q1 (q1)", "query q1 (q2)"]
         box.set_value("q2")
         assert holds(sound(app.run()), "passage-list")["total"] == 3
-        assert url(app, "passage") == "p1"
+        assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
 
     def test_in_a_project_without_passages_it_says_what_to_do(self, project: Project) -> None:
         app = visit("passages")
@@ -562,6 +565,30 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     ready(chromium_page)
     now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
     assert [own_judgment(now, *at, "tester") for at in (("q1", "p1"), ("q2", "p2"))] == [1, 1]
+    now.close()
+
+
+@pytest.mark.browser
+def test_digits_after_choosing_a_query_judge_its_first_passage(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    put_small(project := new_project(projects / "chosen query.duckdb"))
+    queries = pooled_queries(project)
+    project.close()
+    page = chromium_page
+    page.goto(f"{server.address}/passages?project=chosen+query&query=q1")
+    ready(page)
+    page.get_by_role("combobox", name="Query", exact=True).click()
+    page.get_by_role("option", name=queries["q2"], exact=True).click()
+    page.locator(".st-key-desk-list [aria-current=true]:focus").wait_for()
+    ready(page)
+    page.keyboard.press("2")
+    page.locator(".st-key-desk-list .said", has_text="judged 2").wait_for()
+    ready(page)
+    at = parse_qs(urlsplit(page.url).query)
+    assert at["query"] == ["q2"]
+    now = as_it_is_now(projects / "chosen query.duckdb", tmp_path)
+    assert own_judgment(now, "q2", at["passage"][0], "tester") == 2
     now.close()
 
 

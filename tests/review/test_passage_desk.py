@@ -17,7 +17,7 @@ from core.errors import InputError
 from core.grading.grades import add_outcomes
 from core.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
 from core.leaderboard import leaderboard
-from core.project import Project, refresh_pool, write_runs
+from core.project import Project, assign_double, refresh_pool, write_runs
 from core.project.judging import judge as assess
 from core.project.runs import stage_rankings
 from core.review import (
@@ -27,6 +27,7 @@ from core.review import (
     Said,
     find_answer,
     label_with,
+    my_work,
     override_labels,
     ratings_effect,
     read_passage,
@@ -140,6 +141,16 @@ class TestFinding:
     def test_what_somebody_has_not_judged_can_be_listed(self, graded: Project) -> None:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, unjudged_by="assessor: ann") == ["p1", "p3", "p4", "p5"]
+
+    def test_what_somebody_judges_beside_others_can_be_listed(self, graded: Project) -> None:
+        assert found(graded, assigned_to="ann") == []
+        assign_double(graded, "q1", "olga", ["ann", "bob"], passages=["p2", "p3"])
+        assert found(graded, assigned_to="ann") == found(graded, assigned_to="bob") == ["p2", "p3"]
+        assert found(graded, assigned_to="cat") == []
+        assess(graded, "q1", "p2", 1, "ann")
+        assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
+        (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
+        assert (one.sampled, one.sampled_left, one.next) == (2, 1, ("judge its sample: 1 passage", "passages"))
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)

@@ -41,6 +41,7 @@ class Filters:
         flagged: label and judgment of `source` disagree on relevance.
         overridden: a person's rating counts for one of its pairs.
         unjudged_by: this source has no judgment of it.
+        assigned_to: this person judges it beside others, in a double assignment that is open.
         speaking: its text speaks to the grader, see `core.speaking`.
     """
 
@@ -56,6 +57,7 @@ class Filters:
     flagged: bool = False
     overridden: bool = False
     unjudged_by: str | None = None
+    assigned_to: str | None = None
     speaking: bool = False
 
 
@@ -302,5 +304,12 @@ def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[s
             "NOT EXISTS (SELECT * FROM judgments own JOIN sources USING (source_key) WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
             me=filters.unjudged_by,
+        )
+    if filters.assigned_to is not None:
+        ask(
+            "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present AND p.name = $assigned"
+            " AND b.ended_at IS NULL AND b.query_key = d.query_key"
+            " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
+            assigned=filters.assigned_to,
         )
     return wanted, parameters

@@ -5,6 +5,8 @@ const lists = new WeakMap();
 const NEXT = 74, PREVIOUS = 75;
 // How often the server is asked to open what is chosen.
 const TIMES = 5;
+// There a query is chosen.
+const FILTER = ".st-key-of_query";
 // There a digit is a rating of a question.
 const QUESTIONS = ".st-key-question-ratings";
 
@@ -77,6 +79,9 @@ class List {
     }
     if (!before || JSON.stringify(before.rows) !== JSON.stringify(data.rows)) this.draw();
     this.mark(!before || before.page !== data.page || !same(before.chosen, data.chosen));
+    // Whoever chose a query goes on with its passages: digits that they press are judgments, and no search for a query.
+    if (before && before.query !== data.query && document.activeElement?.closest(FILTER))
+      this.items.find((item) => item.tabIndex === 0)?.focus();
     while (this.held.length && this.held[0]()) this.held.shift();
     this.acts.again();
   }

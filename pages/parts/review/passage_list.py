@@ -29,6 +29,7 @@ _list = st.components.v2.component(
 def passage_list(
     project: Project,
     found: Found,
+    query_id: str | None,
     place: tuple[str, str | None] | None,
     shows: Callable[[Place], bool],
     graded: bool,
@@ -38,6 +39,7 @@ def passage_list(
     """Draw one page of the list, with the way on and back from the open passage.
 
     Args:
+        query_id: the one query whose passages are listed, where that was asked for.
         place: the open passage.
         shows: whether ratings and judgments of a passage may be seen; not while one judges it blind.
         graded: whether anything has been graded at all.
@@ -54,6 +56,7 @@ def passage_list(
             "place": found.here.place if found.here else None,
             "page": found.page,
             "size": PASSAGES_A_PAGE,
+            "query": query_id,
             "chosen": place,
             "before": _place(found.before),
             "after": _place(found.after),
