@@ -23,7 +23,7 @@ from core.project import (
 from core.review import shares
 from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
-from pages.parts.shared.outcome import tell
+from pages.parts.shared.outcome import empty, form_key, tell
 
 # What is said of a person stands in one line where there is room, and below one another where there is not.
 STYLE = """
@@ -96,16 +96,18 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
 
 def adding(project: Project, texts: dict[str, str]) -> None:
     """A form that gives somebody a role."""
-    with st.form("add person", clear_on_submit=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.form(form_key("add person")), st.container(horizontal=True, vertical_alignment="bottom"):
         identity = st.text_input("E-mail address of the login", placeholder="ann@example.org", max_chars=200)
         name = st.text_input("Name", placeholder="Recorded with what they do", max_chars=60)
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
         if st.form_submit_button("Add", type="primary", icon=":material/person_add:"):
             author = ui.author()
-            did(
-                identity, f"{name or identity} is {role} now.",
-                lambda: set_member(project, identity, role, author, name or None),
-            )  # fmt: skip
+
+            def add() -> None:
+                set_member(project, identity, role, author, name or None)
+                empty("add person")
+
+            did(identity, f"{name or identity} is {role} now.", add)
             st.rerun()
 
 

@@ -32,7 +32,7 @@ def create(path: Path) -> Project:
         InputError: there is a file already, or the folder cannot be written.
     """
     if path.exists():
-        raise InputError(f"{path}: there is a file of this name already.", "Choose another name, or open it.")
+        raise InputError(f"There is a file of this name already: {path}.", "Choose another name, or open it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -98,7 +98,7 @@ class TestHome:
         app = visit("home")
         named(app.text_input, "Name").set_value(small.name)
         press(app, "Create")
-        assert "there is a file of this name already" in said(app)
+        assert "There is a file of this name already" in said(app)
         assert named(app.text_input, "Name").value == small.name
         assert counts(small)["queries"] == 2
 

@@ -164,10 +164,13 @@ def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Call
     log_in("olga")
     app = visit("people")
     assert not [box for box in app.text_input if box.label == "Your name"]
-    named(app.text_input, "E-mail address").set_value("New@x.org")
     named(app.text_input, "Name").set_value("Nina")
     press(app, "Add")
+    assert app.error and named(app.text_input, "Name").value == "Nina"
+    named(app.text_input, "E-mail address").set_value("New@x.org")
+    press(app, "Add")
     assert project.members()["new@x.org"].role == "assessor"
+    assert named(app.text_input, "Name").value == ""
     assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
 
 

@@ -51,7 +51,9 @@ def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> 
     # As many names in a row as there is room for, so that the names take none of the lines'.
     widest = LETTER * max(map(len, charts.short_names(chosen).values()), default=0) + SWATCH
     base = {
-        "x": number("k", title="Passages read", scale={"domain": [1, found.max_k], "nice": False}),
+        "x": number(
+            "k", title="Passages read", scale={"domain": [1, found.max_k], "nice": False}, axis={"tickMinStep": 1}
+        ),
         "color": word(
             "run", title=None, scale={"domain": chosen, "range": [colours[run] for run in chosen]},
             legend={

@@ -22,7 +22,7 @@ from core.project import (
 from core.review import BetweenPeople, Share, between_people, end_double
 from core.text import how_many
 from pages.parts.shared import presses, ui
-from pages.parts.shared.outcome import did
+from pages.parts.shared.outcome import did, empty, form_key
 
 ORGANIZERS = "Any organizer"
 
@@ -62,7 +62,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     # Of a query in which some passages are judged so, others may be.
     whole = {one.query_id for one in found if one.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
-    with st.form("double", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.form(form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
         people = st.multiselect("Ask", names, placeholder="Whoever claims it", width=240)
         wanted = st.number_input("People", 2, MOST_WANTED, 2, width=110)
@@ -72,13 +72,13 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         decider = st.selectbox("Adjudicator", names, index=None, placeholder=ORGANIZERS, width=180)
         if st.form_submit_button("Assign", icon=":material/group_add:") and query:
             author = ui.author()
-            did(
-                lambda: assign_double(
-                    project, query, author, people, int(wanted),
-                    None if sample is None else sample_of(project, query, int(sample)), decider,
-                ),
-                "Assigned. Whoever is asked finds it on My work.",
-            )  # fmt: skip
+
+            def assign() -> None:
+                drawn = None if sample is None else sample_of(project, query, int(sample))
+                assign_double(project, query, author, people, int(wanted), drawn, decider)
+                empty("double")
+
+            did(assign, "Assigned. Whoever is asked finds it on My work.")
 
 
 def row(project: Project, one: Double, text: str) -> None:

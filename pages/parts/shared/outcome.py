@@ -26,6 +26,20 @@ def did(act: Callable[[], object], said: str = "") -> None:
     st.rerun()
 
 
+def form_key(name: str) -> str:
+    """The key of a form whose fields hold what was typed until what it asks for was done; see `empty`."""
+    return f"{name} {st.session_state.get(_times(name), 0)}"
+
+
+def empty(name: str) -> None:
+    """Let a form be empty when it is drawn next: what it asked for was done."""
+    st.session_state[_times(name)] = st.session_state.get(_times(name), 0) + 1
+
+
+def _times(name: str) -> str:
+    return f"times the form {name} was done"
+
+
 def tell() -> None:
     """Say once what came of the last act, or why it was refused."""
     said, error = st.session_state.pop(_KEPT, ("", None))
