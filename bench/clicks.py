@@ -96,15 +96,20 @@ def clicks(say: Callable[..., None]) -> None:
         for act in ACTS:
             page.goto(f"{address}/{act.screen}?project=bench")
             whole(page)
-            took = [took(page, act, turn) for turn in range(TIMES)]
-            say(act.name, f"{statistics.median(took):.0f} ms", f"budget {act.budget} ms", _all(took))
+            waited = [took(page, act, turn) for turn in range(TIMES)]
+            say(act.name, f"{statistics.median(waited):.0f} ms", f"budget {act.budget} ms", _all(waited))
         for screen in ("question_bank", "passages", "leaderboard"):
-            took = [_opened(page, f"{address}/{screen}?project=bench") for _ in range(TIMES)]
-            say(f"a link to {screen} in a new tab", f"{statistics.median(took):.0f} ms", "budget 2000 ms", _all(took))
+            waited = [_opened(page, f"{address}/{screen}?project=bench") for _ in range(TIMES)]
+            say(
+                f"a link to {screen} in a new tab",
+                f"{statistics.median(waited):.0f} ms",
+                "budget 2000 ms",
+                _all(waited),
+            )
 
 
-def _all(took: list[float]) -> str:
-    return "of " + " ".join(f"{one:.0f}" for one in took)
+def _all(waited: list[float]) -> str:
+    return "of " + " ".join(f"{one:.0f}" for one in waited)
 
 
 def took(page: Page, act: Act, turn: int) -> float:
