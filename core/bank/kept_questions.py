@@ -21,7 +21,6 @@ ROWS_A_PART = 50_000
 """Questions among which those that come again are looked for together."""
 
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
-_UNCLEAN = r"(SELECT DISTINCT text FROM question_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
 
 
 class QuestionFile:
@@ -109,7 +108,8 @@ class QuestionFile:
             f" FROM {self.relation} r JOIN (SELECT min(position) AS first,"
             "   coalesce(min(position) FILTER (text IS NOT NULL), first) AS position"
             f"   FROM {self.relation} GROUP BY question_id) USING (position)"
-            f" LEFT JOIN {_UNCLEAN} o ON o.text = r.given ORDER BY first)"
+            # A wording that earlier versions took in as it was stays that wording, with its grades.
+            " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given ORDER BY first)"
             f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
         )
         self._file = settled

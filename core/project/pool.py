@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.engine_memory import let_go
 from core.project.project import Cursor, Project, log
-from core.project.query_ranges import query_ranges
 from core.project.staging import lent, numbered
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
     import numpy as np
 
     for start in range(0, len(queries), ROWS_A_PART):
-        let_go(cursor)
+        if start:
+            let_go(cursor)
         of, listed = (keys[start : start + ROWS_A_PART] for keys in (queries, passages))
         with lent(cursor, "new_listed", numbered(row=np.arange(len(of)), query_key=of, passage_key=listed)):
             cursor.execute(
@@ -77,21 +78,23 @@ def refresh_pool(cursor: Cursor) -> None:
 
     To be called at the end of every transaction that changed one of these.
     """
-    import pyarrow.compute as pc
-
     cursor.execute("DELETE FROM pool")
-    for first, last in _parts(cursor):
-        let_go(cursor)
-        rows = cursor.execute(f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last])
-        with lent(cursor, "pooled", pooled := rows.to_arrow_table()):
-            # In a transaction that brought a million passages the engine takes them for none, and joins all of them.
-            least, greatest = pc.min_max(pooled["passage_key"]).as_py().values()
+    for number, (first, last) in enumerate(_parts(cursor)):
+        if number:
+            let_go(cursor)
+        pooled = cursor.execute(
+            f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last]
+        ).to_arrow_table()
+        with lent(cursor, "pooled", pooled):
+            # In a transaction that brought a million passages the engine takes them for none, and puts up all of them
+            # to look into.
+            ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
             cursor.execute(
                 "INSERT INTO pool SELECT query_key, passage_key, text_key,"
                 " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
                 " FROM pooled JOIN passages USING (passage_key) WHERE passage_key BETWEEN ? AND ?"
                 " ORDER BY query_key, place, passage_key",
-                [least, greatest],
+                ends,
             )
 
 
@@ -104,7 +107,13 @@ def _parts(cursor: Cursor) -> list[tuple[int, int]]:
     ).fetchall()[0]
     if rows <= ROWS_A_PART:
         return [(first, last)]
-    return query_ranges(cursor, " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named), ROWS_A_PART)
+    every = " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named)
+    ends = cursor.execute(
+        "SELECT max(query_key) FROM (SELECT query_key,"
+        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every}) GROUP BY query_key)"
+        " GROUP BY part ORDER BY part"
+    ).fetchall()
+    return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
 
 
 def pool_mark(project: Project) -> tuple[Any, ...]:
