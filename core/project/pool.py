@@ -18,7 +18,7 @@ DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
 
 
-ROWS_A_PART = 100_000
+ROWS_A_PART = 200_000
 """Lists, judgments and rankings that are pooled together, or as many as the longest query has: sorting them takes
 memory."""
 
