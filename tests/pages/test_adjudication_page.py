@@ -146,6 +146,7 @@ def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> No
         app.button("decide 2").click()
         sound(app.run())
         assert holds(app, "deciding")["chosen"][1] == there
+        assert holds(app, "place")["passage"] == there
 
 
 def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:

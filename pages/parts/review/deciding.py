@@ -21,6 +21,7 @@ AHEAD = 20
 NAMES = ("query", "passage", "question")
 """What the address says of the place that is open."""
 _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
+"""Keys of the places in their order, those included that were listed before, and of when places were decided on."""
 
 _HERE = Path(__file__)
 _component = st.components.v2.component(
@@ -62,11 +63,13 @@ def opened(project: Project, listed: list[Contested]) -> int:
     _places().come(project.name, {name: key for name, key in zip(NAMES, named, strict=True) if key})
     now = tuple(_places().now.get(name) for name in NAMES)
     numbers = {one.place: at for at, one in enumerate(listed)}
-    before: list[Place] = st.session_state.get(_LISTED, [])
-    st.session_state[_LISTED] = list(numbers)
-    if now not in numbers and now in before:
-        at = before.index(now)
-        now = next((place for place in [*before[at:], *before[:at][::-1]] if place in numbers), now)
+    order: list[Place] = st.session_state.get(_LISTED, [])
+    if not numbers.keys() <= set(order):
+        order = st.session_state[_LISTED] = list(numbers)
+    if now not in numbers and now in order:
+        at = order.index(now)
+        now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
+        _places().give_way(_named(now), NAMES)
     return numbers.get(now, 0)
 
 
@@ -97,7 +100,7 @@ def act(project: Project) -> None:
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
         # Taken only then: where the run ends here, the next one comes by it again.
-        _places().go({name: key or "" for name, key in zip(NAMES, gone[-1], strict=True)}, NAMES)
+        _places().go(_named(gone[-1]), NAMES)
     for one in steps:
         asked.take(one)
     decided = [one for one in acts if one["do"] != "open"]
@@ -130,6 +133,10 @@ def _asked() -> Asked:
 
 def _places() -> address.Places:
     return address.places(KEY)
+
+
+def _named(place: Place) -> dict[str, str]:
+    return {name: key or "" for name, key in zip(NAMES, place, strict=True)}
 
 
 def _place(act: Act) -> Place:

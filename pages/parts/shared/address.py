@@ -21,7 +21,9 @@ _name = st.components.v2.component(
     js="""
 export default function ({ data }) {
   const here = new URL(window.location.href);
-  for (const [name, value] of Object.entries(data)) here.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(data))
+    if (value) here.searchParams.set(name, value);
+    else here.searchParams.delete(name);
   window.history.replaceState(window.history.state, "", here);
 }
 """,
@@ -189,6 +191,16 @@ class Places:
             self.been = [*self.been, now][-PLACES:]
         say({name: now.get(name, "") for name in names})
 
+    def give_way(self, place: Mapping[str, str], names: Iterable[str]) -> None:
+        """Be in another place because the one before is gone, which is no step of anybody: the address says the other
+        one in its stead.
+
+        Args: as for `go`.
+        """
+        now = {name: value for name, value in place.items() if value}
+        self.been = [*self.been, now][-PLACES:]
+        begin_at(**{name: now.get(name, "") for name in names})
+
 
 def places(key: str) -> Places:
     """Those of a screen in this browser tab."""
@@ -206,7 +218,7 @@ def begin_at(**place: str) -> None:
     It is no step of theirs: Back leads to where they came from, and the page loaded anew shows the same place.
 
     Args:
-        place: by parameter.
+        place: by parameter; what is empty is taken out.
     """
     _name(key="place", data=place)
 
