@@ -37,7 +37,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
         if "binary" not in st.session_state and "binary" not in st.query_params:
             # The menu leads here without it.
             st.session_state["binary"] = st.session_state.get("binary before", False)
-        binary = st.checkbox(f"Binary: 1 from rating {policy.min_rating}, else 0", key="binary", bind="query-params")
+        binary = st.checkbox(f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params")
         st.session_state["binary before"] = binary
     with button:
         download(

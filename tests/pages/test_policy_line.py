@@ -34,6 +34,8 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
     bank = holds(app, "questions")
     assert bank["about"] == "a judge judges passages by the query as a whole and is asked none of these."
     assert [row["figures"] for row in bank["rows"]] == [None]
+    # The qrels say the threshold of that scale, too: no label is above 3.
+    assert [box.label for box in visit("export").checkbox if box.key == "binary"] == ["Binary: 1 from rating 3, else 0"]
 
 
 def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
