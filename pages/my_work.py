@@ -73,7 +73,7 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
     Args:
         listed_as: how the filter of Passages names it.
     """
-    said, screen = one.next
+    said, screen, of_sample = one.next
     with st.container(key=f"work-{one.query_id}", horizontal=True, vertical_alignment="center"):
         counts = [
             how_many(one.questions, "questions"),
@@ -86,8 +86,7 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
         if one.done:
             st.caption(":material/check: Done", width="content")
         else:
-            # Of a sample its passages are listed, and none beside them.
-            narrowed = {"of_query": listed_as, "assigned": "true"} if one.sampled and screen == "passages" else {}
+            narrowed = {"of_query": listed_as, "assigned": "true"} if of_sample else {}
             ui.go(screen, said[0].upper() + said[1:], query=one.query_id, **narrowed)
         label = "Not done after all" if one.done else "Done"
         if name and presses.button(label, key=f"{label} {one.query_id}", type="tertiary"):

@@ -71,7 +71,7 @@ from core.bank.questions import (
     versions,
 )
 from core.bank.repeats import NEAR, Repeat, marks, near_duplicates
-from core.bank.saving import clean_questions, restore, save, save_questions
+from core.bank.saving import restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import asked_models, counts, judged_queries, next_step
 from core.bank.topics import (
@@ -121,7 +121,6 @@ __all__ = [
     "begin_question",
     "change_draft",
     "check_version",
-    "clean_questions",
     "cleaned",
     "conflicts",
     "counts",

@@ -38,7 +38,7 @@ class QuestionFile:
         self._waiting: list[Question] = []
         self._rows = 0
         self._unclean = False
-        self._query, self._asked = "", set[str]()
+        self._query, self._asked = "", dict[str, bool]()
 
     def take(self, questions: Iterable[Question]) -> None:
         """Keep questions.
@@ -48,12 +48,12 @@ class QuestionFile:
         """
         for question in questions:
             if question.query_id != self._query:
-                self._query, self._asked = question.query_id, set()
-            if question.question_id in self._asked:
-                # What the lines before said of it in words is what counts.
+                self._query, self._asked = question.query_id, {}
+            # What a line before said counts, unless that was an id alone and this one gives the words.
+            words = question.text is not None
+            if self._asked.get(question.question_id) in (True, words):
                 continue
-            if question.text is not None:
-                self._asked.add(question.question_id)
+            self._asked[question.question_id] = words
             self._waiting.append(question)
             if len(self._waiting) >= QUESTIONS_A_PART:
                 self._write()

@@ -37,7 +37,7 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
     today = date.today()
     if as_json:
         print_json({"work": [
-            {**asdict(one), "next": one.next[0], "due": one.due and one.due.isoformat(), "late": one.late(today)}
+            {**asdict(one), "next": one.next.said, "due": one.due and one.due.isoformat(), "late": one.late(today)}
             for one in listed
         ]})  # fmt: skip
         return
@@ -46,7 +46,7 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
         [
             (one.query_id, one.questions, one.judged, one.pooled,
              "" if one.due is None else f"{one.due}{' (late)' if one.late(today) else ''}",
-             "yes" if one.done else "", one.next[0])
+             "yes" if one.done else "", one.next.said)
             for one in listed
         ],
     )  # fmt: skip

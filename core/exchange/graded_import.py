@@ -46,7 +46,7 @@ class GradedImport:
         self._list_passages()
         self.counts = {
             "queries": queries,
-            "passages": files.passages.rows,
+            "passages": len(np.unique(self.written.keys)),
             "new passages": self.written.new,
             "grades": 0,
             "new grades": 0,

@@ -175,19 +175,25 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
 def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
     keeper = Keeper(cursor)
     files = [source.name for source in group.sources]
-    try:
+    with _naming(files):
         counts = write(cursor, keeper, author)
-    except FileError:
-        raise
-    except InputError as error:
-        # What does not fit the project was found where nobody knows of files.
-        raise InputError(f"{first_few(files)}: {error.message}", error.hint) from error
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
     told = {"replaced": [str(one) for one in replaced]} if replaced else {}
     keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
+
+
+@contextmanager
+def _naming(files: Sequence[str]) -> Iterator[None]:
+    """Say of which files an error is: what does not fit is found where nobody knows of files."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as error:
+        raise InputError(f"{first_few(files)}: {error.message}", error.hint) from error
 
 
 def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
@@ -448,9 +454,11 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
     files = GradedFiles(folder)
     with _no_collecting():
         for source in sources:
-            files.take(graded.read_graded(source, report))
+            with _naming([source.name]):
+                files.take(graded.read_graded(source, report))
             report.raise_if_refused(_MEND)
-        files.close()
+        with _naming([source.name for source in sources]):
+            files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         names = ", ".join(Path(source.name).name for source in sources)

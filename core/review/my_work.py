@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from core.bank import drafts, overview, proposals
 from core.labels import Progress
@@ -15,6 +15,14 @@ from core.review.standing import stale_overrides
 from core.text import how_many
 
 Screen = Literal["question_bank", "passages"]
+
+
+class Step(NamedTuple):
+    """Something to do in a query: what, as a phrase, the screen for it, and whether it is about a sample alone."""
+
+    said: str
+    screen: Screen
+    of_sample: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,17 +62,18 @@ class Work:
         return not self.done and self.due is not None and self.due < today
 
     @property
-    def next(self) -> tuple[str, Screen]:
-        """What to do next, as a phrase, and the screen for it."""
-        steps: tuple[tuple[int, str, Screen], ...] = (
-            (self.unsaved, f"save {how_many(self.unsaved, 'changes')}", "question_bank"),
-            (not self.questions and self.pooled, "write its first questions", "question_bank"),
-            (self.proposed, f"decide on {how_many(self.proposed, 'proposed questions')}", "question_bank"),
-            (self.stale, f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages"),
-            (self.sampled_left, f"judge its sample: {how_many(self.sampled_left, 'passages')}", "passages"),
-            (self.pooled > self.judged, "read its passages", "passages"),
+    def next(self) -> Step:
+        """What to do next."""
+        sample = f"judge its sample: {how_many(self.sampled_left, 'passages')}"
+        steps = (
+            (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
+            (not self.questions and self.pooled, Step("write its first questions", "question_bank")),
+            (self.proposed, Step(f"decide on {how_many(self.proposed, 'proposed questions')}", "question_bank")),
+            (self.stale, Step(f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages")),
+            (self.sampled_left, Step(sample, "passages", of_sample=True)),
+            (self.pooled > self.judged, Step("read its passages", "passages")),
         )
-        return next(((said, screen) for waits, said, screen in steps if waits), ("look at it again", "question_bank"))
+        return next((step for waits, step in steps if waits), Step("look at it again", "question_bank"))
 
 
 def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:

@@ -491,6 +491,24 @@ def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: 
     other.close()
 
 
+def test_a_passage_of_two_queries_is_counted_once(project: Project):
+    again = graded(passage("p1", "text one", {"g2/a": 4}), query_id="g2")
+    for new in ({"passages": 2, "new passages": 2}, {"passages": 2}):
+        counts = take(project, "graded", GRADED + again, "g.jsonl").counts
+        assert {name: count for name, count in counts.items() if "passages" in name} == new
+
+
+def test_a_question_that_cannot_be_scored_is_refused_by_its_file(project: Project):
+    take(project, "queries", "g1\tone\n")
+    take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
+    fill(project, [], {("What is A?", "p1"): 4}, {"one": {"g1": ["p1"]}})
+    before = snapshot(project)
+    blank = gzip.decompress(graded_file(project)).replace(b"What is A?", b"\\u007f")
+    with pytest.raises(InputError, match=r"^g\.jsonl: Question g1/a has no text"):
+        take(project, "graded", blank, "g.jsonl")
+    assert snapshot(project) == before
+
+
 def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_build_on_each_other(
     project: Project,
 ):

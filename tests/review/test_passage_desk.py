@@ -150,7 +150,7 @@ class TestFinding:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
         (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
-        assert (one.sampled, one.sampled_left, one.next) == (2, 1, ("judge its sample: 1 passage", "passages"))
+        assert (one.sampled, one.sampled_left, one.next.said) == (2, 1, "judge its sample: 1 passage")
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)
