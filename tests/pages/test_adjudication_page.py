@@ -142,6 +142,10 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     assert len(judgments(differing, ADJUDICATED)["q1"]) == 1
 
 
+def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
+    assert holds(visit("adjudication"), "place") == {"query": "q1", "passage": "p1", "question": ""}
+
+
 def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:
     put_differing(project, passages=3)
     app = visit("adjudication", query="q1", passage="p2")
@@ -198,8 +202,8 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     for key in ("2", "ArrowRight"):
         page.keyboard.press(key)
     page.get_by_text("text of p2").wait_for()
+    page.wait_for_url(lambda url: "query=q1&passage=p2" in url)
     ready(page)
-    assert "query=q1&passage=p2" in page.url
     now = as_it_is_now(projects / "differing.duckdb", tmp_path)
     assert judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
     now.close()

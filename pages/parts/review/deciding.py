@@ -57,7 +57,7 @@ def stated(one: Contested) -> str | None:
 def opened(project: Project, listed: list[Contested]) -> int:
     """The number in the list of the place that is open: what was gone to, or what the address names.
 
-    Where that is in the list no more, as what was decided is not, the next one opens that is.
+    Where that is in the list no more, as what was decided is not, the next one opens that is, and the address names it.
     """
     named = (st.query_params.get(name) for name in NAMES)
     _places().come(project.name, {name: key for name, key in zip(NAMES, named, strict=True) if key})
@@ -66,11 +66,11 @@ def opened(project: Project, listed: list[Contested]) -> int:
     order: list[Place] = st.session_state.get(_LISTED, [])
     if not numbers.keys() <= set(order):
         order = st.session_state[_LISTED] = list(numbers)
-    if now not in numbers and now in order:
-        at = order.index(now)
+    if now not in numbers:
+        at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
         _places().give_way(_named(now), NAMES)
-    return numbers.get(now, 0)
+    return numbers[now]
 
 
 def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
