@@ -21,7 +21,6 @@ from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import visible
 
 SIDES = {"from": "Before", "to": "After"}
-ADDRESS = "address of the states"
 # Where there is room the states are chosen openly; in a narrow window, where somebody asks for it.
 STYLE = """
 @media (min-width: 1200px) { .st-key-from-state, .st-key-to-state { display: none; } }
@@ -97,7 +96,7 @@ def _in_address(value: Any) -> str:
 def _given(key: str) -> str | None:
     """What the address says of a part where it is another one than before, after a link or a step back; else None."""
     given = st.query_params.get(key)
-    return given if given != st.session_state.get(ADDRESS, {}).get(key) else None
+    return given if given != st.session_state.get(flips.STATES, {}).get(key) else None
 
 
 def card(project: Project, side: str, state: Policy, other: Policy) -> None:
@@ -160,7 +159,7 @@ def name_states(states: Mapping[str, Policy]) -> None:
             address.begin_at(**named)
         else:
             st.query_params.update(named)
-    st.session_state[ADDRESS] = named
+    st.session_state[flips.STATES] = named
 
 
 def summary(found: StateChanges, against: str | None) -> None:
@@ -208,6 +207,15 @@ def summary(found: StateChanges, against: str | None) -> None:
             f"The min rating moves no label; by it, {found.relevance:,} passages turn relevant or cease to be."
         )
     st.caption(ui.plain(" ".join(lines)))
+    if any(found.partial):
+        counts = [f"{count:,} {side.lower()}" for count, side in zip(found.partial, SIDES.values(), strict=True) if count]
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                ":material/info: Labels that rest on a part of their ratings, and may still change:"
+                f" {' and '.join(counts)}.",
+                width="content",
+            )
+            ui.go("grading", "Grade what is missing")
 
 
 ui.begin()

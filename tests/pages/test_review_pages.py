@@ -115,6 +115,21 @@ class TestChanges:
         named = holds(app, "place")
         assert (named["from-version"], named["to-version"]) == ("1", "2")
 
+    def test_labels_that_rest_on_a_part_are_told_and_marked(self, shared: Project) -> None:
+        app = visit("changes")
+        assert "rest on a part of their ratings, and may still change: 2 after." in said(app)
+        assert "grading" in [page for page, _ in linked(app)]
+        assert [row["bound"] for row in flips(app)["rows"]] == ["≥", ""]
+        app = visit("changes", from_version="1", to_version="1", to_tau="3")
+        assert "may still change" not in said(app)
+        assert "No label differs." in said(app)
+
+    def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
+        bank.save(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
+        app = visit("changes")
+        assert "No label differs so far." in said(app)
+        assert "look there" not in said(app)
+
     def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("changes")
         places = [row["href"] for row in flips(app)["rows"]]
@@ -161,6 +176,8 @@ class TestChanges:
         assert flips(app)["count"] == "1 label"
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
         assert flips(visit("changes", cause="retired"))["count"] == "1 label"
+        # Of the states that were compared the address still says so once it says more.
+        assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
         assert flips(act(app, "cause", name=""))["count"] == "2 labels"
 
     def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:

@@ -87,6 +87,7 @@ class StateChanges:
         compared: pooled (query, passage), whose labels were compared.
         flips: the labels that differ, in the order of the pool.
         relevance: passages that the one state calls relevant, by its min rating, and the other does not.
+        partial: pooled (query, passage) whose label before, and after, rests on a part of its ratings and may change.
         questions: questions that differ in what can change a score; with the number of flips that each did.
         board_before, board_after: None where there is no such board; `no_board` then says why.
         systems: every system, in the order of the board after.
@@ -99,12 +100,18 @@ class StateChanges:
     compared: int
     flips: list[LabelFlip]
     relevance: int
+    partial: tuple[int, int]
     questions: list[tuple[QuestionChange, int]]
     board_before: Leaderboard | None
     board_after: Leaderboard | None
     no_board: str
     systems: list[SystemChange]
     shift: Shift | None
+
+    @property
+    def scores_differ(self) -> bool:
+        """Whether a system has another score in the one state than in the other."""
+        return any(system.score_before != system.score_after for system in self.systems)
 
     @property
     def by_query(self) -> dict[str, int]:
@@ -163,6 +170,7 @@ def _compare(
         compared=len(pooled_passages(project)),
         flips=flips,
         relevance=int((_relevant(project, old) != _relevant(project, new)).sum()),
+        partial=(_partial(project, old), _partial(project, new)),
         questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
         board_before=board_before,
         board_after=board_after,
@@ -185,6 +193,11 @@ def _labels(project: Project, policy: Policy) -> Ratings:
 def _relevant(project: Project, policy: Policy) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = _labels(project, policy) >= basis(project, policy).min_rating
     return found
+
+
+def _partial(project: Project, policy: Policy) -> int:
+    known = pooled_labels(project, basis(project, policy))
+    return int((known.usable < known.needed).sum())
 
 
 def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:

@@ -91,7 +91,7 @@ class Flips {
     return make(
       "article",
       { class: "flip" },
-      make("div", { class: "moved" }, chip(row.before, "before"), make("span", { "aria-label": "became" }, "→"), chip(row.after, "after")),
+      make("div", { class: "moved" }, chip(row.before, "before"), make("span", { "aria-label": "became" }, "→"), row.bound, chip(row.after, "after")),
       make("div", { class: "said" }, ...said),
       make(
         "button",

@@ -17,6 +17,8 @@ from pages.parts.shared.html import as_shown
 
 KEY = "flips"
 KEPT = "place of the flips"
+STATES = "address of the states"
+"""Keys of what the address says of this part, and of the two states; the page that is shown writes the latter."""
 FLIPS_A_PAGE = 12
 QUESTIONS_NAMED = 2
 CAUSE_NAMES = {
@@ -47,7 +49,10 @@ _component = st.components.v2.component(
 def labels(project: Project, found: StateChanges) -> None:
     """The labels that differ, by cause and by query; each leads to its passage."""
     if not found.flips:
-        st.text("No label differs. The leaderboards may still: look there.")
+        st.text(
+            ("No label differs so far." if any(found.partial) else "No label differs.")
+            + (" The leaderboards do: look there." if found.scores_differ else "")
+        )
         return
     asked = asked_of(KEY)
     _come_back()
@@ -90,11 +95,16 @@ def _do(found: StateChanges, act: Act) -> None:
     if what == "read":
         st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))
     elif what == "why":
-        address.say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
+        _say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
     elif what == "page":
-        address.say({ADDRESS["page"]: str(act["to"])})
+        _say({ADDRESS["page"]: str(act["to"])})
     else:
-        address.say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+        _say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+
+
+def _say(chosen: dict[str, str]) -> None:
+    """What the browser was let name of the states goes into what is written, which would take it away."""
+    address.say({**st.session_state.get(STATES, {}), **chosen})
 
 
 def _chosen(what: str, options: dict[str, int]) -> str:
@@ -128,6 +138,7 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
                 "passage": flip.passage_id,
                 "before": flip.before,
                 "after": flip.after,
+                "bound": _bound(found, flip),
                 "text": as_shown(ui.shortened(" ".join(text.split()), 150)),
                 "query": as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
                 "causes": causes,
@@ -138,6 +149,13 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
             }
         )
     return rows
+
+
+def _bound(found: StateChanges, flip: LabelFlip) -> str:
+    """The sign of a label that may still change: what is missing moves a mean either way, another label only up."""
+    if not flip.open_pairs:
+        return ""
+    return "≈" if found.after.label == "mean" else "≥"
 
 
 def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
