@@ -320,6 +320,24 @@ def test_home_opens_in_a_new_tab(link: str, path: Path, server: Server, tab_of: 
     assert home.evaluate("link => link.href") == f"{server.address}/?project={path.stem}"
 
 
+def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("ann")
+    visit(page, f"{server.address}/passages?project={path.stem}")
+    button = page.get_by_role("button", name="More filters")
+    inside = page.get_by_test_id("stPopoverBody")
+    button.press("Enter")
+    expect(inside.locator(":focus")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(inside).to_have_count(0)
+    expect(button).to_be_focused()
+    # Whoever opened it by the mouse goes on by keys as well.
+    button.click()
+    expect(inside).to_be_visible()
+    button.focus()
+    page.keyboard.press("Tab")
+    expect(inside.locator(":focus")).to_have_count(1)
+
+
 def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
     server: Server, projects: Path, tab_of: Callable[[str], Page]
 ) -> None:

@@ -170,7 +170,7 @@ STYLE = """
   background: light-dark(#ffffff, #16191c); }
 /* What listens and shows nothing takes no room. */
 .st-key-remember, .st-key-place, .st-key-place-project, .st-key-redraw,
-.st-key-links-to-home { display: none; }
+.st-key-frame { display: none; }
 """
 """Density, and the few things that the theme cannot say."""
 

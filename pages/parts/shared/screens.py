@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import chain
+from pathlib import Path
 
 import streamlit as st
 from starlette.requests import Request
@@ -54,22 +55,7 @@ The first is where one arrives.
 SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
 
-# The address of the first screen is empty, so that Streamlit's link to it from another screen is the other screen's own
-# in a new tab. It is put right when somebody comes near it, as it is drawn anew whenever what it takes along changes.
-_home = st.components.v2.component(
-    "links_to_home",
-    js="""
-export default function () {
-  if (window.examLinksHome) return;
-  window.examLinksHome = true;
-  const mend = ({ target }) => {
-    const link = target.closest?.('a[data-testid^="stPageLink"][href^="?"]');
-    if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
-  };
-  for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, mend, true);
-}
-""",
-)
+_frame = st.components.v2.component("frame", js=Path(__file__).with_name("frame.js").read_text(encoding="utf-8"))
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
@@ -103,7 +89,7 @@ def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Coll
         choices: what goes along to the next screen, as the address says it.
         visible: names of the screens that are among them.
     """
-    _home(key="links-to-home")
+    _frame(key="frame")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
             if not (shown := {name: screen for name, screen in screens.items() if name in visible}):

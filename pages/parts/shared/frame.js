@@ -1,0 +1,42 @@
+// What Streamlit's links and popovers lack, mended once for the whole page.
+
+const POPOVER = '[data-testid="stPopover"]';
+const INSIDE = '[data-testid="stPopoverBody"]';
+const REACHED = 'input, textarea, select, button, a[href], [tabindex="0"]';
+// So many redraws of the page a popover may take until it is there.
+const FRAMES = 60;
+
+// The address of the first screen is empty, so that Streamlit's link to it from another screen is the other screen's own
+// in a new tab. It is put right when somebody comes near it, as it is drawn anew whenever what it takes along changes.
+function leadHome({ target }) {
+  const link = target.closest?.('a[data-testid^="stPageLink"][href^="?"]');
+  if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
+}
+
+// A popover stands at the end of the page, behind all that follows its button: the keys would get there last.
+function enter(frames) {
+  const inside = document.querySelector(INSIDE);
+  const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.checkVisibility());
+  if (first) first.focus({ preventScroll: true });
+  else if (frames) requestAnimationFrame(() => enter(frames - 1));
+}
+
+function opened({ target, detail }) {
+  // A press by a key has no clicks to count.
+  if (detail === 0 && target.closest?.(POPOVER)?.querySelector("button")) enter(FRAMES);
+}
+
+function walked(event) {
+  const on = event.key === "ArrowDown" || (event.key === "Tab" && !event.shiftKey);
+  if (!on || !event.target.closest?.(`${POPOVER} button`) || !document.querySelector(INSIDE)) return;
+  event.preventDefault();
+  enter(0);
+}
+
+export default function () {
+  if (window.examFramed) return;
+  window.examFramed = true;
+  for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, leadHome, true);
+  document.addEventListener("click", opened, true);
+  document.addEventListener("keydown", walked, true);
+}
