@@ -208,11 +208,11 @@ def summary(found: StateChanges, against: str | None) -> None:
         )
     st.caption(ui.plain(" ".join(lines)))
     if any(found.partial):
-        counts = [f"{count:,} {side.lower()}" for count, side in zip(found.partial, SIDES.values(), strict=True) if count]
+        sides = zip(found.partial, SIDES.values(), strict=True)
+        counts = " and ".join(f"{count:,} {side.lower()}" for count, side in sides if count)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
-                ":material/info: Labels that rest on a part of their ratings, and may still change:"
-                f" {' and '.join(counts)}.",
+                f":material/info: Labels that rest on a part of their ratings, and may still change: {counts}.",
                 width="content",
             )
             ui.go("grading", "Grade what is missing")

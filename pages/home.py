@@ -85,14 +85,13 @@ def standing(project: Project) -> None:
 def qrels_download(project: Project) -> None:
     """The labels of the policy as qrels in one click; the Export screen says what they rest on."""
     policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
-    st.download_button(
+    ui.download(
         "Download qrels",
         lambda: recorded(project, author, "qrels", file, lambda: qrels(project, policy)),
-        file_name=file,
+        file,
         mime="text/plain",
         icon=":material/download:",
         on_click="ignore",
-        disabled=not author,
         help="The labels of the newest bank version. Export says what they rest on, and has more kinds of files.",
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, TextIO
 from urllib.parse import urlsplit
 
 import click
@@ -34,6 +34,10 @@ class Elsewhere(BaseException):
     def __init__(self, door: Door, files: Mapping[str, bool]) -> None:
         super().__init__()
         self.door, self.files = door, files
+
+
+class _Unread(Exception):
+    """That whoever reads what is printed has enough, as `head` has; the same command without a server ends there."""
 
 
 def answering(path: Path) -> Door | None:
@@ -109,7 +113,11 @@ def _converse(
         for file in opened:
             file.close()
     with _keyboard(door, number):
-        return _print(_lines(connection.getresponse()))
+        try:
+            return _print(_lines(connection.getresponse()))
+        except _Unread:
+            _stop(door, number)
+            return 1
 
 
 def _parts(
@@ -187,10 +195,20 @@ def _print(said: Iterator[dict[str, Any]]) -> int:
         else:
             for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
                 if name in one:
-                    stream.flush()
-                    stream.buffer.write(base64.b64decode(one[name]))
-                    stream.buffer.flush()
+                    _say(stream, base64.b64decode(one[name]))
     return 1
+
+
+def _say(stream: TextIO, words: bytes) -> None:
+    try:
+        stream.flush()
+        stream.buffer.write(words)
+        stream.buffer.flush()
+    except BrokenPipeError as error:
+        # What is left in the stream is written once more at the end of the process, which would complain.
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
+        raise _Unread from error
 
 
 def _write(path: Path, content: bytes, more: bool) -> None:

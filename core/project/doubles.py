@@ -301,7 +301,7 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
     if found:
         raise InputError(
             f"{found[0][0]} has adjudicated this: what {as_name(name)} gave stays as it is.",
-            "Whoever decided can take the decision back: exam adjudicate undo.",
+            "Whoever decided can take the decision back: on the screen Adjudication, or with exam adjudicate undo.",
         )
 
 

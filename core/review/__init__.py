@@ -48,7 +48,7 @@ from core.review.disagreements.settling import (
     side_name,
 )
 from core.review.disagreements.sides import Judgments, Labels, Person, Side, machine, people
-from core.review.my_work import Share, Work, my_work, shares
+from core.review.my_work import Share, Work, judged_of, my_work, shares
 from core.review.passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
@@ -130,6 +130,7 @@ __all__ = [
     "end_double",
     "find_answer",
     "flips_csv",
+    "judged_of",
     "label_with",
     "leading",
     "machine",

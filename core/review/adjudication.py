@@ -268,7 +268,7 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
         if waits:
             raise InputError(
                 f"{how_many(waits, 'decisions')} on query {query_id} would be missing.",
-                "Adjudicate what differs first: exam adjudicate list.",
+                "Decide on what differs first: on the screen Adjudication, or see exam adjudicate list.",
             )
         write_end(cursor, double, author)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
 
-from core.bank import drafts, overview, proposals
+from core.bank import drafts, proposals
 from core.labels import Progress
 from core.project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
-from core.review.standing import stale_overrides
+from core.review.standing import at_a_glance, stale_overrides
 from core.text import how_many
 
 Screen = Literal["question_bank", "passages"]
@@ -99,7 +99,7 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found:
             one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
-        for one in project.remember("queries at a glance", lambda: overview(project))
+        for one in at_a_glance(project)
         if (one.query_id in queries if queries is not None else one.pooled)
     ]  # fmt: skip
     return sorted(listed, key=lambda one: (one.done, one.due or date.max))
@@ -132,8 +132,7 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
         today: the day on this computer for None.
     """
     now = today or date.today()
-    glance = project.remember("queries at a glance", lambda: overview(project))
-    pooled = {one.query_id: one.pooled for one in glance if one.pooled}
+    pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
     done, judged, due = done_queries(project), _judged(project), dues(project)
     return [
         _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, due, now)
@@ -174,6 +173,16 @@ def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str,
         query_id: (len(of), sum((query_id, passage_id) not in judged for passage_id in of))
         for query_id, of in passages.items()
     }
+
+
+def judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
+    """How many passages of a double assignment each of those judged who take part, by name; and of how many."""
+    if double.passages is None:
+        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in at_a_glance(project)}
+        found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
+        return found, pooled.get(double.query_id, 0)
+    places = {(double.query_id, passage_id) for passage_id in double.passages}
+    return {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:

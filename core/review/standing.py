@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from core.bank import drafts, overview, proposals, questions
+from core.bank import QueryOverview, drafts, overview, proposals, questions
 from core.errors import InputError
 from core.labels import Override, Policy, Progress, overrides
 from core.leaderboard import Leaderboard, compare, leaderboard
@@ -45,6 +45,11 @@ class ToCurate:
     proposed: list[Waiting]
 
 
+def at_a_glance(project: Project) -> list[QueryOverview]:
+    """The queries with their counts."""
+    return project.remember("queries at a glance", lambda: overview(project))
+
+
 def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
     """What waits at the question bank.
 
@@ -52,7 +57,7 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
         found: how far the pairs are graded; None where nothing is graded yet, so that all of them wait.
         author: whose drafts count; empty for nobody's.
     """
-    queries = project.remember("queries at a glance", lambda: overview(project))
+    queries = at_a_glance(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
     ungraded = {} if found is None else found.ungraded_of
     mine = Counter(draft.question.query_id for draft in drafts(project, author).values()) if author else {}

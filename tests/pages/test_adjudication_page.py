@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from core.project import (
@@ -15,6 +15,7 @@ from core.project import (
     Project,
     assign_double,
     double_of,
+    doubles,
     judging,
     judgments,
     set_due,
@@ -197,6 +198,9 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     project.close()
     page = chromium_page
     go_to(page, f"{server.address}/adjudication?project=differing")
+    # Without a reason nothing can be decided: a key leads to where it is typed.
+    page.keyboard.press("2")
+    expect(page.get_by_label("Reason")).to_be_focused()
     page.get_by_label("Reason").fill("by 1 guideline")
     page.get_by_label("Reason").press("Tab")
     for key in ("2", "ArrowRight"):
@@ -207,6 +211,9 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     now = as_it_is_now(projects / "differing.duckdb", tmp_path)
     assert judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
     now.close()
+    # The next one is within reach of the keys.
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Reason")).to_be_focused()
 
 
 def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
@@ -221,3 +228,25 @@ def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
     assert "Krippendorff's alpha undefined (both sides give everything the same value)" in said(app)
     press(app, "Release bo")
     assert double_of(project, "q1").people == {"bo": "released"}
+
+
+def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_twice(project: Project) -> None:
+    put_small(project)
+    number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
+    assign_double(project, "q2", "olga", ["asta"])
+    judging.judge(project, "q1", "p1", 1, "asta")
+    judging.judge(project, "q2", "p5", 1, "asta")
+    app = visit("people")
+    words = said(app).replace("\\", "")
+    assert "asta: asked, 1 of 2 judged · bo: asked, 0 of 2 judged" in words
+    assert "asta: asked, 1 of 3 judged" in words
+    app.button(f"end {number} now").click()
+    sound(app.run())
+    assert [one.query_id for one in doubles(project)] == ["q2"]
+
+
+def test_where_nobody_logs_in_anybody_can_be_asked_by_name(project: Project) -> None:
+    put_small(project)
+    app = visit("people")
+    people = next(box for box in app.multiselect if box.label == "Ask")
+    assert people.proto.accept_new_options

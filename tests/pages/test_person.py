@@ -48,6 +48,10 @@ def act(app: AppTest, name: str, /, **more: object) -> AppTest:
     return in_bank(app, {"act": name, **more})
 
 
+def downloads(app: AppTest) -> list[str]:
+    return [element.proto.label for element in app.get("download_button")]
+
+
 def give_name(app: AppTest, name: str) -> AppTest:
     app.text_input("name given").set_value(name)
     return press(app, "Work under this name")
@@ -78,6 +82,16 @@ def test_a_first_act_asks_for_the_name_and_is_not_done(small: Project, new_here:
     assert not holds(app, "questions")["readonly"]
     act(app, "add", query="q1", name="0123456789ab")
     assert len(drafts(small, "zoe")) == 1
+
+
+def test_a_download_asks_for_the_name_first(small: Project, new_here: None) -> None:
+    for screen in ("home", "export"):
+        app = visit(screen)
+        assert "Download qrels" not in downloads(app)
+        press(app, "Download qrels")
+        assert "it was not done yet" in said(app)
+        give_name(app, "zoe")
+        assert "Download qrels" in downloads(app)
 
 
 def test_a_name_without_letters_is_no_name(small: Project, new_here: None) -> None:

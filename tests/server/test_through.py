@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +31,15 @@ def said(path: Path, words: Sequence[str], capture: pytest.CaptureFixture[bytes]
     code = cli.run([*words, "--project", str(path)])
     told = capture.readouterr()
     return code, told.out, told.err
+
+
+def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, Path]) -> None:
+    unread, output = os.pipe()
+    os.close(unread)
+    command = [sys.executable, "-c", "from core.cli import main; main()", "status", "--project", str(held["read"])]
+    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    os.close(output)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 # A grader would be loaded twice for a line of the one; each backup of the other has another name.

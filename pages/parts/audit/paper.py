@@ -35,7 +35,6 @@ def draw(project: Project, audit: Audit) -> None:
 
 
 def _out(project: Project, audit: Audit, waiting: Batch) -> None:
-    person = ui.person()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         who = st.text_input(
             "Who judges them", "", key="sheet-who", placeholder="Whoever comes first", width=220,
@@ -43,13 +42,12 @@ def _out(project: Project, audit: Audit, waiting: Batch) -> None:
         )  # fmt: skip
         most = st.number_input("About so many passages", 1, None, None, key="sheet-most", placeholder="All", width=190)
         form = st.selectbox("Form", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
-        st.download_button(
+        ui.download(
             "Download the sheet",
             lambda: room.sheet(project, audit, form, who.strip() or None, most).text,
-            file_name=f"{audit.name}-batch-{waiting.number}.{form}",
+            f"{audit.name}-batch-{waiting.number}.{form}",
             icon=":material/download:",
             on_click="ignore",
-            disabled=not person,
             key="sheet out",
         )
 

@@ -38,17 +38,16 @@ def download(
     Args:
         what: the file in a word, as the activity log names it.
         make: gives its content.
-        author: who takes it; empty for somebody who has not said a name, and cannot.
+        author: who takes it; empty for somebody who has not said a name, and is asked for it.
     """
-    st.download_button(
+    ui.download(
         label,
         lambda: recorded(project, author, what, file, make),
-        file_name=file,
+        file,
         type="primary" if primary else "secondary",
         icon=":material/download:" if primary else None,
         key=f"download {file}",
         on_click="ignore",
-        disabled=not author,
     )
 
 
@@ -90,14 +89,13 @@ def others(project: Project) -> None:
             return
         with _kind("Whole project"):
             st.caption("Every table as Parquet with a manifest; becomes a project again with exam import project.")
-            st.download_button(
+            ui.download(
                 "ZIP",
                 lambda: project_zip(project, author),
-                file_name=f"{name}-project.zip",
+                f"{name}-project.zip",
                 mime="application/zip",
                 key="download project",
                 on_click="ignore",
-                disabled=not author,
             )
 
 

@@ -44,15 +44,15 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
                 st.toast("Published.", icon=":material/publish:")
                 st.rerun()
         author = ui.person()
-        st.download_button(
+        ui.download(
             "Publish as a bundle",
             lambda: bundle(project, policy, author, binary, note, all_of(audit_files, cascade_files)),
-            file_name=f"{project.name}-bundle.zip",
+            f"{project.name}-bundle.zip",
             mime="application/zip",
             icon=":material/folder_zip:",
             on_click=_await_bundle,
             args=(len(publications(project)),),
-            disabled=not author or project.read_only,
+            disabled=project.read_only,
             help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides, audits and "
             "cascades.",
         )
@@ -124,15 +124,14 @@ def _publication(project: Project, manifest: Manifest) -> None:
             if files := bundled(project).get(number):
                 st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
         author = ui.person()
-        st.download_button(
+        ui.download(
             "Qrels again",
             lambda: reproduce(project, manifest, author),
-            file_name=f"{file}.qrels",
+            f"{file}.qrels",
             mime="text/plain",
             key=f"qrels of {number}",
             icon=":material/download:",
             on_click="ignore",
-            disabled=not author,
             help="The same bytes as were published.",
         )
         st.download_button(

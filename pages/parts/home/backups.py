@@ -91,14 +91,13 @@ def _download(project: Project, found: list[Backup]) -> None:
     names = {one.path.name: one for one in found}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Backup to download", list(names), key="backup to download")
-        st.download_button(
+        ui.download(
             "Download",
             lambda: _content(project, author, names[name]),
-            file_name=name,
+            name,
             mime="application/octet-stream",
             icon=":material/download:",
             on_click="ignore",
-            disabled=not author,
             help="It holds everything of the project: questions, grades, judgments. Keep it as you keep the project.",
         )
 

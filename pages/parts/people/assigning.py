@@ -19,9 +19,9 @@ from core.project import (
     sample_of,
     set_due,
 )
-from core.review import BetweenPeople, Share, between_people, end_double
+from core.review import BetweenPeople, Share, between_people, end_double, judged_of
 from core.text import how_many
-from pages.parts.shared import presses, ui
+from pages.parts.shared import login, presses, ui
 from pages.parts.shared.outcome import did, empty, form_key
 
 ORGANIZERS = "Any organizer"
@@ -64,12 +64,16 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     free = {query: text for query, text in texts.items() if query not in whole}
     with st.form(form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
-        people = st.multiselect("Ask", names, placeholder="Whoever claims it", width=240)
+        # Where nobody logs in, people are who they say.
+        anybody = not login.needed()
+        people = st.multiselect("Ask", names, placeholder="Whoever claims it", accept_new_options=anybody, width=240)
         wanted = st.number_input("People", 2, MOST_WANTED, 2, width=110)
         sample = st.number_input(
             "Passages", 1, None, None, placeholder="All", width=130, help="So many of the pool, drawn at random."
         )
-        decider = st.selectbox("Adjudicator", names, index=None, placeholder=ORGANIZERS, width=180)
+        decider = st.selectbox(
+            "Adjudicator", names, index=None, placeholder=ORGANIZERS, accept_new_options=anybody, width=180
+        )
         if st.form_submit_button("Assign", icon=":material/group_add:") and query:
             author = ui.author()
 
@@ -85,8 +89,13 @@ def row(project: Project, one: Double, text: str) -> None:
     """One query that several people judge: who takes part, and the ways to end that."""
     with st.container(key=f"person-double-{one.key}", horizontal=True, vertical_alignment="center", border=True):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
-        turns = [f"{name}: {turn}" + (f" ({one.reasons[name]})" if name in one.reasons else "")
-                 for name, turn in one.people.items()]  # fmt: skip
+        judged, of = judged_of(project, one)
+        turns = [
+            f"{name}: {turn}"
+            + (f" ({one.reasons[name]})" if name in one.reasons else "")
+            + (f", {judged[name]:,} of {of:,} judged" if name in judged else "")
+            for name, turn in one.people.items()
+        ]
         said = [
             f"{len(one.present)} of {one.wanted} people",
             *turns,
@@ -99,11 +108,13 @@ def row(project: Project, one: Double, text: str) -> None:
                     partial(release_double, project, one.query_id, name, ui.author(), one.key),
                     f"{name} takes no part any more.",
                 )
-        if presses.button("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
-            did(
-                partial(end_double, project, one.query_id, ui.author(), one.key),
-                "Ended: what was given is open to all.",
-            )
+        with st.popover("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
+            st.text("What everybody gave is open to all from then on. What was decided stays as it is.")
+            if presses.button("End it now", key=f"end {one.key} now"):
+                did(
+                    partial(end_double, project, one.query_id, ui.author(), one.key),
+                    "Ended: what was given is open to all.",
+                )
 
 
 def agreement_between(project: Project) -> None:

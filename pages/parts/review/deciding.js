@@ -5,6 +5,11 @@ const ways = new WeakMap();
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 // There an arrow goes from one choice to the next.
 const CHOICES = "[role=radiogroup]";
+// Streamlit's own field beside the part: a decision without its words is refused.
+const REASON = 'input[aria-label="Reason"]';
+const AT_REST = '[data-testid=stApp][data-test-script-state=notRunning]';
+// So many redraws of the page the next place may take until it is there.
+const FRAMES = 1200;
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -23,6 +28,7 @@ class Way {
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, send);
     if (!this.acts.waiting.some((one) => one.do === "open")) this.chosen = data.chosen;
+    if (this.decided && !same(this.decided, data.chosen)) this.stand();
     this.draw();
     this.acts.again();
   }
@@ -47,14 +53,31 @@ class Way {
     this.acts.add("open", { home: this.data.home, place: to });
   }
 
+  // The button that was pressed may be gone with what was decided: the next Tab leads to the reason of the next place.
+  stand(frames = FRAMES) {
+    this.decided = null;
+    if (document.activeElement?.matches("input, textarea")) return;
+    const reason = document.querySelector(AT_REST) && document.querySelector(REASON)?.closest('[data-testid="stTextInput"]');
+    if (!reason) {
+      if (frames) requestAnimationFrame(() => this.stand(frames - 1));
+      return;
+    }
+    reason.tabIndex = -1;
+    reason.focus({ preventScroll: true });
+  }
+
   key(event) {
     const { home, decides, judged, rated } = this.data;
     const value = decides && (this.chosen[2] === null ? judged : rated).find((one) => String(one) === event.key);
     const step = STEPS[event.key];
     if ((!step && typeof value !== "number") || !forScreen(event, step ? CHOICES : "")) return;
     swallow(event);
-    if (step) this.walk(step);
-    else this.acts.add("decide", { home, place: this.chosen, value, over: this.data.decided[this.at()] ?? null });
+    if (step) return this.walk(step);
+    const reason = document.querySelector(REASON);
+    // While the next place is still to be drawn, the field is that of the one before.
+    if (reason && !reason.value.trim() && same(this.chosen, this.data.chosen)) return reason.focus();
+    this.decided = this.chosen;
+    this.acts.add("decide", { home, place: this.chosen, value, over: this.data.decided[this.at()] ?? null });
   }
 }
 

@@ -69,7 +69,7 @@ def opened(project: Project, listed: list[Contested]) -> int:
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
-        _places().give_way(_named(now), NAMES)
+    _places().stay(_named(now), NAMES)
     return numbers[now]
 
 
@@ -86,7 +86,12 @@ def button(label: str, project: Project, do: str, said: dict[str, Any], **option
 
 def reason(project: Project, place: Place) -> None:
     """The field for why it is decided so; it stays with its place when one goes on."""
-    st.text_input("Reason", key=_reason(project, place), placeholder="Why, by the guidelines", persist_state="session")
+    st.text_input(
+        "Reason",
+        key=_reason(project, place),
+        placeholder="Why, by the guidelines: needed to decide",
+        persist_state="session",
+    )
 
 
 def act(project: Project) -> None:

@@ -112,14 +112,14 @@ def save_all(
                     raise WorkbenchError("It was given in another project.", "Open that project and give it once more.")
                 saved.append(save(act, author))
             except WorkbenchError as error:
-                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or ''}")
+                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Give it once more.'}")
         if lost:
             asked.refused = time.monotonic(), " ".join(lost)
     for said in saved:
         st.toast(said, icon=":material/gavel:")
     when, words = asked.refused
     if words and time.monotonic() - when < TOLD:
-        raise WorkbenchError(words, "Give it once more.")
+        raise WorkbenchError(words)
 
 
 def _author(asked: Asked) -> str:

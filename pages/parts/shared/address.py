@@ -191,14 +191,17 @@ class Places:
             self.been = [*self.been, now][-PLACES:]
         say({name: now.get(name, "") for name in names})
 
-    def give_way(self, place: Mapping[str, str], names: Iterable[str]) -> None:
-        """Be in another place because the one before is gone, which is no step of anybody: the address says the other
-        one in its stead.
+    def stay(self, place: Mapping[str, str], names: Iterable[str]) -> None:
+        """Be where one is, or in another place because nobody named one or it is gone: no step of anybody.
+
+        The address says it in the stead of what it said. To be called in every run, so that nothing moves when it is
+        done.
 
         Args: as for `go`.
         """
         now = {name: value for name, value in place.items() if value}
-        self.been = [*self.been, now][-PLACES:]
+        if now != self.now:
+            self.been = [*self.been, now][-PLACES:]
         begin_at(**{name: now.get(name, "") for name in names})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import unquote
 
 import streamlit as st
@@ -46,11 +48,31 @@ def author() -> str:
         if login.needed():
             # Somebody without a role: it is said why, and whom to ask.
             raise NotAllowed("You have no role in this project.", "Choose another project, or ask its organizer.")
-        st.session_state["ask who"] = True
+        _ask()
         st.rerun()
         # In a callback a rerun only comes after it.
         raise WorkbenchError("Your name is not known yet.", "Give it, and do it once more.")
     return name
+
+
+def download(
+    label: str, data: Callable[[], str | bytes], file_name: str, disabled: bool = False, **options: Any
+) -> None:
+    """A button that gives a file under the name of the person, who is asked for it first where it is not known.
+
+    Args:
+        data: makes the content once the button is pressed.
+        options: as `st.download_button` takes them.
+    """
+    if known() or login.needed():
+        st.download_button(label, data, file_name, disabled=disabled or not known(), **options)
+        return
+    same = {name: options[name] for name in ("type", "icon", "help") if name in options}
+    st.button(label, key=f"name for {file_name}", on_click=_ask, disabled=disabled, **same)
+
+
+def _ask() -> None:
+    st.session_state["ask who"] = True
 
 
 def box() -> None:

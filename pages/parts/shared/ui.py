@@ -185,6 +185,9 @@ def person() -> str:
     return who.known()
 
 
+download = who.download
+
+
 def chosen_project() -> Project | None:
     """The project that is open in this browser tab; None where there is none yet.
 
