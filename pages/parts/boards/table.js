@@ -28,6 +28,9 @@ function grid(domain) {
     `background-position:${at.map((one) => `${one}% 0`).join()}`;
 }
 
+// A name that needs two lines ends the first one behind a sign between its words.
+const inParts = (name) => name.split(/(?<=[+_/.-])/).flatMap((part) => [part, document.createElement("wbr")]);
+
 function plot(system, domain, kind) {
   const inside = make("div", { class: "field", style: grid(domain) });
   if (system) {
@@ -141,7 +144,7 @@ function draw(root, state) {
         make(board.opens ? "button" : "span",
           { type: board.opens && "button", "aria-expanded": board.opens && String(open), title: system.run,
             "aria-label": board.opens && system.run },
-          make("span", { class: "long", "aria-hidden": "true" }, system.long),
+          make("span", { class: "long", "aria-hidden": "true" }, ...inParts(system.long)),
           make("span", { class: "short", "aria-hidden": "true" }, system.short))),
       plot(system, board.domain, "mine"),
       make("td", { class: "score" }, figure(system.score, 4),
