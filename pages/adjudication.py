@@ -21,6 +21,12 @@ from pages.parts.shared import ui
 from pages.parts.shared.html import text_html, visible
 
 TITLES = {"differs": "Differs", "agrees": "Agrees", "waiting": "Waiting", "decided": "Decided"}
+NOTHING = {
+    "differs": "Nothing differs.",
+    "agrees": "Nothing agrees.",
+    "waiting": "Nothing is waiting.",
+    "decided": "Nothing is decided.",
+}
 # The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
 STYLE = """
 .st-key-adjudicate { flex-wrap: wrap; align-items: flex-start; }
@@ -111,7 +117,7 @@ state = st.segmented_control(
 )  # fmt: skip
 listed = [one for one in found if one.standing == state]
 if not listed:
-    ui.empty("Nothing stands so.", "What people give in double assignments is listed here.")
+    ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.")
 at = deciding.opened(project, listed)
 one = listed[at]
 step(project, listed, at)

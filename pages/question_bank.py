@@ -52,8 +52,7 @@ STYLE = """
 .moves { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
 .moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;
   font-variant-numeric: tabular-nums; }
-.moves :is(th, td):first-child { text-align: left; width: auto; overflow: hidden; text-overflow: ellipsis;
-  white-space: nowrap; }
+.moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
 .moves th { color: var(--ew-dim); font-weight: 400; } .moves .moved { color: var(--ew-flipped); font-weight: 600; }
 @media (max-width: 1150px) {
   .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }

@@ -64,7 +64,7 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     app.button("decide 2").click()
     sound(app.run())
     assert judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
-    assert "Nothing stands so." in said(app)
+    assert "Nothing differs." in said(app)
 
 
 def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in: Callable[..., None]) -> None:

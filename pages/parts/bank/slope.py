@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 from core.review import Changes, SystemChange
-from pages.parts.shared import ui
+from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 
 SHOWN = 6
@@ -60,6 +60,7 @@ def _picture(systems: Sequence[SystemChange]) -> str:
     def at(rank: int | float | None) -> float:
         return MARGIN + step * ((rank or 1) - 1)
 
+    short = short_names((one.run for one in ranked), NAMED)
     lines, named, free = [], [], -100.0
     for one in sorted(ranked, key=lambda one: (one.rank_before == one.rank_after, one.rank_after or 0)):
         moved = one.rank_before != one.rank_after
@@ -73,7 +74,7 @@ def _picture(systems: Sequence[SystemChange]) -> str:
         # Names that would stand on one another are left out; the table below has the largest shifts.
         if moved and y2 - free >= 10:
             free = y2
-            name = visible(ui.shortened(one.run, NAMED))
+            name = visible(short[one.run])
             named.append(f'<text x="{AFTER + 8}" y="{y2 + 3.5:.1f}" fill="{MOVED}">{name}</text>')
     ranks = "".join(
         f'<text x="{BEFORE - 8}" y="{at(rank) + 3.5:.1f}" fill="{STILL}" text-anchor="end">{rank}</text>'
