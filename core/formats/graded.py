@@ -16,6 +16,7 @@ from core.formats.graded_ratings import take_direct_grade, take_exam_grades
 from core.formats.graded_writing import write_graded as write_graded
 from core.formats.queries import query_of
 from core.formats.question_bank import question_of
+from core.formats.ranking_lists import RankingLists
 from core.formats.repeated_ratings import Read, RepeatedRatings
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
@@ -44,7 +45,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         order in which their graders first appear, question graders before direct ones.
     """
     graders: dict[Any, Grader] = {}
-    repeated = RepeatedRatings()
+    repeated, rankings = RepeatedRatings(), RankingLists()
     refused_before = report.count
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
@@ -52,7 +53,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(line, repeated, graders, partial(report.remark, source.name, number))
+            query = _query(line, repeated, rankings, graders, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
@@ -66,16 +67,23 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
 
 
 def _query(
-    line: bytes, repeated: RepeatedRatings, graders: dict[Any, Grader], remark: Callable[[str], None]
+    line: bytes,
+    repeated: RepeatedRatings,
+    rankings: RankingLists,
+    graders: dict[Any, Grader],
+    remark: Callable[[str], None],
 ) -> GradedQuery:
     # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
     check_shape(line, any_depth=True)
     shorter, taken = repeated.taken_out(line)
-    if taken:
+    shorter, lists = rankings.taken_out(shorter)
+    if taken or lists:
         before, remarks = len(graders), list[str]()
         try:
-            query = _record(shorter, taken, graders, remarks.append)
+            query = _record(shorter, taken, lists, graders, remarks.append)
         except Refused:
+            # A file whose rankings are not in the usual form would have every line read twice.
+            rankings.usual = not lists
             # What is wrong is said of the line as it stands in the file.
             for key in list(graders)[before:]:
                 del graders[key]
@@ -84,21 +92,25 @@ def _query(
                 remark(reason)
             return query
         del shorter
-    return _record(line, {}, graders, remark)
+    return _record(line, {}, {}, graders, remark)
 
 
 def _record(
-    line: bytes, taken: dict[str, Read], graders: dict[Any, Grader], remark: Callable[[str], None]
+    line: bytes,
+    taken: dict[str, Read],
+    lists: dict[str, bytes],
+    graders: dict[Any, Grader],
+    remark: Callable[[str], None],
 ) -> GradedQuery:
     record = parse_json(line, any_depth=True)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = Line(query_id, graders, remark, itself=[query_id], taken=taken)
+    state = Line(query_id, graders, remark, itself=[query_id], taken=taken, lists=lists)
     for passage in record[1]:
         _passage(passage, state)
-    if state.used != len(taken):
-        raise Refused("ratings stand where none are looked for")
+    if state.used != len(taken) + len(lists):
+        raise Refused("ratings or rankings stand where none are looked for")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -149,6 +161,7 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: Line) -> None:
             state.judgments[place] = Judgment(*place, value)
     if given := data.get("rankings"):
         state.ranked.append((passage_id, given))
+        state.used += type(given) is str and given in state.lists
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:

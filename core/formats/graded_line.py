@@ -10,8 +10,8 @@ from core.formats.repeated_ratings import Read
 from core.formats.source import Refused, good_id
 from core.types import GradeBlocks, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
-Given = list[tuple[str, Sequence[dict[str, Any]]]]
-"""Ids of passages, and what the file has as their rankings."""
+Given = list[tuple[str, Sequence[dict[str, Any]] | str]]
+"""Ids of passages, and what the file has as their rankings, or the name that stands for a list of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Line:
 
     Args:
         taken: lists of ratings that are not in the line any more, by the names that stand for them.
-        used: how many of these stood where ratings are looked for.
+        lists: likewise lists of rankings.
+        used: how many of these stood where they are looked for.
         asked: the questions of the passage before.
         itself: what direct judges are asked: the query, by its id.
     """
@@ -48,6 +49,7 @@ class Line:
     asked: list[str] = field(default_factory=list)
     itself: list[str] = field(default_factory=list)
     taken: dict[str, Read] = field(default_factory=dict)
+    lists: dict[str, bytes] = field(default_factory=dict)
     used: int = 0
     exam: dict[str, GradeBlocks] = field(default_factory=dict)
     direct: dict[str, GradeBlocks] = field(default_factory=dict)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from core.formats.graded_line import FAULTS, Given, Line, refused_of, topic_of
+from core.formats.ranking_lists import Entries, entries_of
 from core.formats.source import Refused, good_id
 from core.formats.trec_qrels import LARGEST
 from core.types import Ranked, RankedColumns
@@ -25,50 +26,73 @@ def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
     """
     if not state.ranked:
         return {}
-    columns = _ranked_columns(state.query_id, state.ranked)
+    columns = _ranked_columns(state.query_id, state.ranked, state.lists)
     if columns is not None:
         return columns
+    if state.lists:
+        raise Refused("a list of rankings is not in the usual form")
     for passage_id, entries in state.ranked:
         try:
             for entry in entries:
-                _ranking(entry, (state.query_id, passage_id), state)
+                _ranking(cast(dict[str, Any], entry), (state.query_id, passage_id), state)
         except FAULTS as fault:
             raise refused_of(passage_id, fault) from fault
     return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
 
 
-def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
+def _ranked_columns(query_id: str, given: Given, lists: Mapping[str, bytes]) -> RankedColumns | None:
     """The rankings of a line; None where anything in them is wrong, unusual or twice, so that each is to be looked at.
 
     Args:
         query_id: the line's query; rankings of its facets are unusual.
+        lists: all lists of the line, by the names that stand for them, where they are not in it any more.
     """
     passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
     if len(passages) < len(given):
         return None
+    if not lists:
+        found = _entries(given)
+    elif all(type(named) is str and named in lists for _, named in given):
+        found = entries_of([lists[str(named)] for _, named in given])
+    else:
+        found = None
+    if found is None or not found.queries <= {None, query_id}:
+        return None
     try:
-        entries = [entry for _, of in given for entry in of]
+        if any(good_id(name, "run") != name for name in found.runs):
+            return None
+    except Refused:
+        return None
+    passage = np.repeat(np.arange(len(given), dtype=np.int32), found.sizes)
+    places = np.sort(found.run.astype(np.int64) * len(given) + passage)
+    if (
+        (found.rank > LARGEST).any()
+        or (found.rank < -LARGEST).any()
+        or not np.isfinite(found.score).all()
+        or (places[1:] == places[:-1]).any()
+    ):
+        return None
+    return RankedColumns(query_id, found.runs, passages, found.run, passage, found.rank.astype(np.int32), found.score)
+
+
+def _entries(given: Given) -> Entries | None:
+    """The entries of a line that was parsed, in columns; None where anything in them is wrong or unusual."""
+    try:
+        entries: list[Any] = [entry for _, of in given for entry in of]
         names, ranks = [entry["method"] for entry in entries], [entry["rank"] for entry in entries]
         scores, named = [entry["score"] for entry in entries], {entry.get("queryId") for entry in entries}
         runs = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        usual = (
-            named <= {None, query_id}
-            and {str}.issuperset(map(type, runs))
+        if not (
+            {str}.issuperset(map(type, runs))
             and {int}.issuperset(map(type, ranks))
             and {int, float}.issuperset(map(type, scores))
-            and all(good_id(name, "run") == name for name in runs)
-        )
-        if not usual:
+        ):
             return None
         rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
-    except (Refused, KeyError, TypeError, AttributeError, ValueError, OverflowError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         return None
     run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
-    passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
-    places = np.sort(run.astype(np.int64) * len(given) + passage)
-    if (abs(rank) > LARGEST).any() or not np.isfinite(score).all() or (places[1:] == places[:-1]).any():
-        return None
-    return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
+    return Entries([len(of) for _, of in given], list(runs), run, named, rank, score)
 
 
 def _ranking(entry: dict[str, Any], own: tuple[str, str], state: Line) -> None:

@@ -72,8 +72,9 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
     return found
 
 
-HELD = 24 << 20
-"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up."""
+HELD, GROWN = 24 << 20, 32 << 20
+"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up; and by which
+this process may grow before what was freed is given back."""
 
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -120,14 +121,35 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
         cursor.execute(back)
 
 
+_resident_after = 0
+"""Bytes of memory that this process had when memory was given back last."""
+
+
 def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let the engine's allocator and that of the C library give what was freed back to the system."""
+    """Let the engine's allocator and that of the C library give what was freed back to the system.
+
+    Nothing is done where this process has hardly more memory than after the last time: what is given back has to be
+    asked for again, which costs a twentieth of an import that is done in many small parts.
+    """
+    global _resident_after
+    resident = _resident()
+    if resident is not None and resident < _resident_after + GROWN:
+        return
     if _TRIM is not None:
         _TRIM(0)
     # The engine's gives back before it takes more at once than this setting says, and whatever is grouped takes some.
     cursor.execute(f"SET {_RESERVE} = '1KB'")
     cursor.execute("SELECT count(*) FROM range(2) t(i) GROUP BY i").fetchall()
     cursor.execute(GIVE_BACK)
+    _resident_after = _resident() or 0
+
+
+def _resident() -> int | None:
+    """Bytes of memory that this process has; None where the system does not say so as Linux does."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
 
 
 @contextmanager

@@ -1,0 +1,157 @@
+"""Rankings that are read by columns say what the parser would have said, and refuse what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import Report
+from core.formats import ranking_lists
+from core.formats.graded import read_graded
+from core.formats.ranking_lists import RankingLists, entries_of
+from core.formats.source import Source
+from core.types import RankedColumns
+from tests.made.projects import examples
+
+few = settings(max_examples=examples(40))
+
+
+def entry(method: Any = "run-1", rank: Any = 1, score: Any = 2.5, **more: Any) -> dict[str, Any]:
+    return {"method": method, "paragraphId": "p", "queryId": "q", "rank": rank, "score": score, **more}
+
+
+def line(*lists: list[dict[str, Any]], text: str = "text", compact: bool = True) -> bytes:
+    passages = [
+        {"paragraph_id": f"p{n}", "text": text, "paragraph_data": {"rankings": entries}}
+        for n, entries in enumerate(lists)
+    ]
+    return json.dumps(["q", passages], separators=(",", ":") if compact else None).encode()
+
+
+def read(data: bytes) -> tuple[list[Any], list[str]]:
+    report = Report()
+    found = list(read_graded(Source("g.jsonl", data=data), report))
+    return [(query.query, query.passages, {run: query.rankings[run] for run in query.rankings}) for query in found], [
+        str(problem) for problem in [*report.problems, *report.notes]
+    ]
+
+
+@pytest.fixture(autouse=True)
+def short_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking_lists, "LEAST", 0)
+
+
+def parsed(data: bytes) -> tuple[list[Any], list[str]]:
+    with pytest.MonkeyPatch.context() as only:
+        only.setattr(ranking_lists, "_BEGINNINGS", ())
+        return read(data)
+
+
+TWO = [entry("b", 3, 0.1), entry("a", 1, 7)]
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_lists_are_taken_out_and_read_in_columns(compact: bool) -> None:
+    data = line(TWO, [], [entry("a", 2, -1e-3)], compact=compact)
+    shorter, lists = RankingLists().taken_out(data)
+    assert [one["paragraph_data"]["rankings"] for one in json.loads(shorter)[1]] == list(lists)
+    found = entries_of(list(lists.values()))
+    assert found is not None
+    assert (found.sizes, found.runs, found.queries) == ([2, 0, 1], ["b", "a"], {"q"})
+    assert (found.run.tolist(), found.rank.tolist(), found.score.tolist()) == ([0, 1, 1], [3, 1, 2], [0.1, 7.0, -1e-3])
+
+
+def test_a_file_in_the_usual_form_is_read_by_columns_from_these_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(lists: list[bytes], as_it_is: Callable[..., Any] = entries_of) -> Any:
+        asked.append(len(lists))
+        return as_it_is(lists)
+
+    monkeypatch.setattr("core.formats.graded_rankings.entries_of", counted)
+    (query,) = read_graded(Source("g.jsonl", data=line(TWO, [entry("a", 2)])), Report())
+    assert asked == [2] and isinstance(query.rankings, RankedColumns)
+    # Once a line is not, no other one is tried.
+    unusual = line([entry("a", 2, more=1)])
+    assert len(list(read_graded(Source("g.jsonl", data=b"\n".join([unusual, line(TWO)])), Report()))) == 2
+    assert len(asked) == 2
+
+
+UNUSUAL = {
+    "another field": line([entry(more=1)], TWO),
+    "a field with a list": line([entry(more=[1, {}])], TWO),
+    "a facet": line([entry(queryId="q/f")], TWO),
+    "another query": line([entry(queryId="r")], TWO),
+    "no query": line([{"method": "a", "rank": 1, "score": 2}], TWO),
+    "no rank": line([{"method": "a", "score": 2}], TWO),
+    "a rank of null": line([entry(rank=None)], TWO),
+    "a rank that is a text": line([entry(rank="1")], TWO),
+    "a rank with a point": line([entry(rank=1.0)], TWO),
+    "a rank that is true": line([entry(rank=True)], TWO),
+    "a rank beyond belief": line([entry(rank=2**40)], TWO),
+    "a rank beyond the machine": line([entry(rank=2**70)], TWO),
+    "a score that is a text": line([entry(score="2")], TWO),
+    "a score beyond belief": line([entry(score=10**400)], TWO),
+    "no number for a score": line([entry(score=float("nan"))], TWO),
+    "an infinite score": line([entry(score=float("inf"))], TWO),
+    "a name that is a number": line([entry(7)], TWO),
+    "a name with a space": line([entry("a b")], TWO),
+    "an empty name": line([entry("")], TWO),
+    "a name in other letters": line([entry("ä")], TWO),
+    "a name that is escaped": line([entry("a")]).replace(b'"a"', b'"\\u0061"'),
+    "a name with a bracket": line([entry("a]")], TWO),
+    "a name like what parts entries": line([entry("a},{b")], TWO),
+    "a name with the end of a list": line([entry('"rankings":[')], TWO),
+    "a run twice": line([entry("a"), entry("a", 2)], TWO),
+    "a passage twice": line(TWO, TWO).replace(b"p1", b"p0"),
+    "entries that are not parted": line(TWO).replace(b"},{", b"}{"),
+    "entries parted twice": line(TWO).replace(b"},{", b"},,{"),
+    "a comma at the end": line(TWO).replace(b"}]}", b"},]}"),
+    "a number among entries": line(TWO).replace(b"},{", b"},7,{"),
+    "the same key twice": line(TWO).replace(b'"rank":3', b'"rank":3,"rank":4'),
+    "a number with a zero before": line(TWO).replace(b'"rank":3', b'"rank":03'),
+    "a sign that is none": line(TWO).replace(b'"a"', b'"\x01"'),
+    "a tabulator between": line(TWO).replace(b"},{", b"},\t{"),
+    "a blank list": line(TWO, []).replace(b"[]", b"[ ]"),
+    "a text for a list": line(TWO).replace(b'"rankings":[', b'"rankings":"x","more":['),
+    "lists in both forms": line(TWO, TWO).replace(b'"rankings":[', b'"rankings": [', 1),
+    "a list where none is looked for": line(TWO).replace(b'"text":', b'"rankings":[],"text":'),
+    "a text that looks like one": line(TWO, text='"rankings":[' + json.dumps(TWO)),
+    "cut off": line(TWO)[:-30],
+    "no UTF-8": line(TWO).replace(b'"a"', b'"\xff"'),
+    "half a sign": line([entry("a")]).replace(b'"a"', b'"\\ud800"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
+def test_what_is_unusual_is_read_or_refused_as_by_the_parser(data: bytes) -> None:
+    assert read(data) == parsed(data)
+
+
+def test_the_least_number_of_the_machine_is_no_rank() -> None:
+    # Its amount is no number of the machine.
+    for one in (read, parsed):
+        found, said = one(line([entry(rank=-(2**63))]))
+        assert not found and "rank" in said[0]
+
+
+@few
+@given(
+    st.lists(
+        st.lists(st.builds(entry, st.sampled_from("abc"), st.integers(-2, 9)), max_size=3), min_size=1, max_size=3
+    ),
+    st.integers(0, 10_000),
+    st.sampled_from(
+        [b"", b'"', b"]", b"[", b"\\", b"7", b"{", b"}", b",", b".", b"e", b"rankings", b'"rankings":[', b"},{"]
+    ),
+)
+def test_damage_anywhere_is_seen(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
+    data = line(*lists)
+    place %= len(data)
+    damaged = data[:place] + sign + data[place + 1 :]
+    assert read(damaged) == parsed(damaged)
