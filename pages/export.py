@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.exchange import exporting, qrels_head
-from core.labels import Policy, Readiness, basis, progress, readiness
+from core.exchange import exporting, qrels_counts, qrels_head
+from core.labels import Policy, Readiness, basis, readiness
 from core.project import Project
 from core.text import how_many
 from pages.parts.export.files import download, others
@@ -26,8 +26,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
     base = basis(project, policy)
-    counted = {label: number for label, number in progress(project, base).labels.items() if label is not None}
-    labelled = sum(counted.values())
+    labelled = sum(qrels_counts(project, policy, binary=False).values())
     state = readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
@@ -47,6 +46,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     gate(state)
     _rests_on(state, labelled)
     left, right = st.columns(2)
+    counted = qrels_counts(project, policy, binary)
     with left, st.expander("How labels are distributed", expanded=True):
         st.dataframe(
             {"Label": list(counted), "Passages": list(counted.values())}, hide_index=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from core.exchange.exporting import qrels
 from core.exchange.parquet.project import export_project
 from core.exchange.zipping import write_zip
 from core.formats import trec_run
-from core.labels import Policy
+from core.labels import Policy, basis, progress
 from core.project import Project, record
 from core.types import Ranked
 
@@ -28,6 +29,16 @@ def recorded(project: Project, author: str, what: str, file: str, make: Callable
     content = make()
     record(project, author, f"export {what}", file=file)
     return content.encode() if isinstance(content, str) else content
+
+
+def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, int]:
+    """How many lines of the qrels of a policy have each value, the greatest first; empty where there is no label."""
+    base = basis(project, policy)
+    found: Counter[int] = Counter()
+    for label, passages in progress(project, base).labels.items():
+        if label is not None:
+            found[int(label >= base.min_rating) if binary else label] += passages
+    return dict(sorted(found.items(), reverse=True))
 
 
 def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:

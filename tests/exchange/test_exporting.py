@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,17 @@ from core import bank
 from core.bank import question_text_key
 from core.catalogue import put_grader
 from core.errors import InputError, Report
-from core.exchange import Options, bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, import_files, qrels
+from core.exchange import (
+    Options,
+    bank_csv,
+    bank_jsonl,
+    board_latex,
+    board_tsv,
+    graded_file,
+    import_files,
+    qrels,
+    qrels_counts,
+)
 from core.formats import Source, read_boards
 from core.grading.grades import add_outcomes
 from core.labels import Policy
@@ -82,6 +93,14 @@ def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(grade
 def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
     assert qrels(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
     assert qrels(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
+
+
+def test_the_lines_of_qrels_are_counted_as_they_go_out(graded: Project):
+    for policy in (Policy(), Policy(min_rating=5)):
+        for binary in (False, True):
+            lines = Counter(int(line.split()[3]) for line in qrels(graded, policy, binary=binary).splitlines())
+            counted = qrels_counts(graded, policy, binary)
+            assert counted == dict(lines) and list(counted) == sorted(counted, reverse=True)
 
 
 def test_judgments_can_be_taken_out_as_they_came_in(graded: Project):

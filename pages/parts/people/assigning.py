@@ -128,7 +128,15 @@ def agreement_between(project: Project) -> None:
             f"**{one.kind.capitalize()}**: {one.n:,} by two or more people, {one.same:,} alike by all;"
             f" Krippendorff's alpha {number(one.alpha)}"
         )
-        st.dataframe(_table(one), hide_index=True)
+        st.dataframe(
+            _table(one),
+            hide_index=True,
+            column_config={
+                "Kappa": st.column_config.Column(help="Cohen's: values are the same or they are not."),
+                "Weighted kappa": st.column_config.Column(help="Cohen's, with quadratic weights."),
+                "Alpha": st.column_config.Column(help="Krippendorff's, with ordinal distances."),
+            },
+        )
 
 
 def _table(one: BetweenPeople) -> dict[str, list[object]]:
