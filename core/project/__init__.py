@@ -116,7 +116,7 @@ from core.project.members import (
     set_member,
     undo_member,
 )
-from core.project.opening import create, open_project, projects_folder
+from core.project.opening import create, new_file, open_project, projects_folder
 from core.project.passages import (
     add_kept_passages,
     add_passages,
@@ -363,6 +363,7 @@ __all__ = [
     "mark_gold",
     "migrations",
     "name_passages_of",
+    "new_file",
     "no_room",
     "official_sources",
     "open_project",

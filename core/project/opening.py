@@ -25,6 +25,23 @@ def projects_folder() -> Path:
     return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
 
 
+def new_file(name: str) -> Path:
+    """Where a new project of the projects folder is to lie, by the name that somebody typed; blanks become hyphens.
+
+    Raises:
+        InputError: it is empty, cannot be the name of a file, or another project has it, be it in other capitals.
+    """
+    words = "-".join(name.split())
+    if not words:
+        raise InputError("The new project has no name.", "Type one.")
+    if set(words) & {"/", "\\"} or words.startswith("."):
+        raise InputError(f"'{words}' cannot name a project.", "Leave out slashes, and a dot at the beginning.")
+    taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
+    if there := taken.get(words.casefold()):
+        raise InputError(f"There is a project '{there}' already.", "Choose it on the left, or type another name.")
+    return projects_folder() / f"{words}.duckdb"
+
+
 def create(path: Path) -> Project:
     """Make a new, empty project.
 

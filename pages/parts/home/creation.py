@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.exchange import make_demo
 from core.pipelines import sit_by_rules
-from core.project import Project, create, projects_folder, set_member
+from core.project import Project, create, new_file, projects_folder, set_member
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
@@ -42,11 +43,14 @@ def creation(may: bool = True) -> None:
     with left, st.form("create", border=True):
         st.markdown("**New project**")
         # File systems allow 255 bytes; a character takes up to four.
-        name = st.text_input("Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60)
+        name = st.text_input(
+            "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Blanks become hyphens."
+        )
         if st.form_submit_button("Create", type="primary"):
-            path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
-            if not name.strip() or set(name) & {"/", "\\"} or name.strip().startswith("."):
-                st.error("Give the project a name without slashes.")
+            try:
+                path = new_file(name)
+            except WorkbenchError as error:
+                ui.show_error(error)
             else:
                 project = create(path)
                 _belongs(project)
