@@ -160,6 +160,9 @@ def test_a_direct_grader_labels_without_questions(own):
     grade(own, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
     table = labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
+    # What it is asked is all that can be covered: of two queries the one that no passage answers is not covered.
+    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="judge", min_rating=2))
+    assert (board.per_query["good"]["q1"], board.systems[0].score) == (1.0, 0.5)
 
 
 def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
