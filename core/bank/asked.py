@@ -31,7 +31,7 @@ def asked_bank(spec: GraderSpec) -> str:
     """The same as `bank_for`, with the text that is asked in a column `asked`."""
     if spec.method == "direct":
         source = (
-            "SELECT query_key, query_key AS question_key, 1::DOUBLE AS weight, text, answer AS answer_key, '[]' AS choices"
+            "SELECT query_key, query_key AS question_key, 1e0 AS weight, text, answer AS answer_key, '[]' AS choices"
             f" FROM titles() ANTI JOIN {EXAMS} USING (query_key) WHERE $version >= 0"
         )
     else:

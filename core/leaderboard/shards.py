@@ -133,7 +133,7 @@ def _sources(engine: duckdb.DuckDBPyConnection, shards: Shards) -> tuple[str, st
     """Grades with their weights and runs as SQL, and where the scale ends."""
     grades, runs = _opened(engine, "grades", shards.grades), _opened(engine, "runs", shards.runs)
     if shards.questions is None:
-        return f"(SELECT query_id, passage_id, rating, 1::DOUBLE AS weight FROM {grades})", runs, MAX_RATING
+        return f"(SELECT query_id, passage_id, rating, 1e0 AS weight FROM {grades})", runs, MAX_RATING
     questions = _opened(engine, "questions", shards.questions)
     asked, twice, top = engine.execute(
         f"SELECT count(*), count(*) - count(DISTINCT (query_id, question_id)), max(top) FROM {questions}"
