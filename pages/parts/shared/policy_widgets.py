@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.bank import latest_version
 from core.catalogue import find_grader, graders, succession
-from core.errors import InputError, WorkbenchError
+from core.errors import WorkbenchError
 from core.labels import Policy
 from core.leaderboard import QueryChoice
 from core.measures import COVER, MEASURES, SIMILARITIES, parse_measure
@@ -321,9 +321,11 @@ def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> 
         return picked
     try:
         typed = parse_measure(picked)
-        if not shares and not typed.ranks_passages:
-            raise InputError(f"{typed} cannot be shown here.", "Choose a measure of labels, such as nDCG@10.")
-        return typed.name
     except WorkbenchError as error:
         ui.show_error(error)
         return default
+    if not shares and not typed.ranks_passages:
+        # It may have come along from a screen that can show it.
+        st.caption(f":material/info: {ui.plain(typed.name)} cannot be shown here. This is {ui.plain(default)}.")
+        return default
+    return typed.name
