@@ -81,6 +81,9 @@ def entries_of(lists: Sequence[bytes]) -> Entries | None:
     Args:
         lists: the bytes of JSON arrays without their brackets.
     """
+    # Of a list that begins with null Arrow's reader breaks down, and where a list ends it sees no end of an entry.
+    if not all(not given or (given.startswith(b"{") and given.endswith(b"}")) for given in lists):
+        return None
     between = next((one for one in _BETWEEN if any(one in given for given in lists)), _BETWEEN[0])
     sizes = [given.count(between) + 1 if given else 0 for given in lists]
     # Within a text the end of a line is no valid JSON, so that only entries are parted by it.

@@ -125,6 +125,21 @@ _resident_after = 0
 """Bytes of memory that this process had when memory was given back last."""
 
 
+def begin_sparing(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Let what is freed go back to the system from now on, whatever other work needed before."""
+    global _resident_after
+    _resident_after = 0
+    cursor.execute(GIVE_BACK)
+
+
+def end_sparing(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Give back what was freed, and keep from now on what is."""
+    global _resident_after
+    _resident_after = 0
+    _give_back(cursor)
+    cursor.execute(KEEP)
+
+
 def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
     """Let the engine's allocator and that of the C library give what was freed back to the system.
 
@@ -133,8 +148,10 @@ def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
     """
     global _resident_after
     resident = _resident()
-    if resident is not None and resident < _resident_after + GROWN:
-        return
+    if resident is not None:
+        _resident_after = min(_resident_after, resident)
+        if resident < _resident_after + GROWN:
+            return
     if _TRIM is not None:
         _TRIM(0)
     # The engine's gives back before it takes more at once than this setting says, and whatever is grouped takes some.

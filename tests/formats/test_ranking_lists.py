@@ -117,6 +117,12 @@ UNUSUAL = {
     "a number with a zero before": line(TWO).replace(b'"rank":3', b'"rank":03'),
     "a sign that is none": line(TWO).replace(b'"a"', b'"\x01"'),
     "a tabulator between": line(TWO).replace(b"},{", b"},\t{"),
+    "null for an entry": line([None], TWO),  # type: ignore[list-item]
+    "null before an entry": line([None, entry()], TWO),  # type: ignore[list-item]
+    "null in every list": line([None], [None]),  # type: ignore[list-item]
+    "a blank list and a comma too few": line(TWO, []).replace(b"},{", b"}{").replace(b"[]", b"[ ]"),
+    "a tabulator for a list and for a comma": line(TWO, []).replace(b"},{", b"}\t{").replace(b"[]", b"[\t]"),
+    "an entry in two lists": line(TWO, TWO).replace(b'"rank":1', b'"x":[],"rank":1', 1),
     "a blank list": line(TWO, []).replace(b"[]", b"[ ]"),
     "a text for a list": line(TWO).replace(b'"rankings":[', b'"rankings":"x","more":['),
     "lists in both forms": line(TWO, TWO).replace(b'"rankings":[', b'"rankings": [', 1),

@@ -28,7 +28,11 @@ class Way {
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, send);
     if (!this.acts.waiting.some((one) => one.do === "open")) this.chosen = data.chosen;
-    if (this.decided && !same(this.decided, data.chosen)) this.stand();
+    // Once all is taken the place has moved on, or the decision was refused.
+    if (this.decided && !this.acts.waiting.length) {
+      if (same(this.decided, data.chosen)) this.decided = null;
+      else this.stand();
+    }
     this.draw();
     this.acts.again();
   }
@@ -53,10 +57,10 @@ class Way {
     this.acts.add("open", { home: this.data.home, place: to });
   }
 
-  // The button that was pressed may be gone with what was decided: the next Tab leads to the reason of the next place.
+  // The button that had the focus may be gone with what was decided: the next Tab leads to the reason of the next place.
   stand(frames = FRAMES) {
     this.decided = null;
-    if (document.activeElement?.matches("input, textarea")) return;
+    if (document.activeElement?.closest('input, textarea, [role="dialog"], [data-testid="stPopoverBody"]')) return;
     const reason = document.querySelector(AT_REST) && document.querySelector(REASON)?.closest('[data-testid="stTextInput"]');
     if (!reason) {
       if (frames) requestAnimationFrame(() => this.stand(frames - 1));

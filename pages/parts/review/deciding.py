@@ -66,6 +66,9 @@ def opened(project: Project, listed: list[Contested]) -> int:
     order: list[Place] = st.session_state.get(_LISTED, [])
     if not numbers.keys() <= set(order):
         order = st.session_state[_LISTED] = list(numbers)
+    if any(now) and now not in numbers and now not in order:
+        # What a link names may be listed under another standing, which somebody may choose next.
+        return 0
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)

@@ -16,21 +16,22 @@ function leadHome({ target }) {
 // A popover stands at the end of the page, behind all that follows its button: the keys would get there last.
 function enter(frames) {
   const inside = document.querySelector(INSIDE);
-  const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.checkVisibility());
+  const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.offsetParent);
   if (first) first.focus({ preventScroll: true });
   else if (frames) requestAnimationFrame(() => enter(frames - 1));
+  return Boolean(first);
 }
 
 function opened({ target, detail }) {
-  // A press by a key has no clicks to count.
-  if (detail === 0 && target.closest?.(POPOVER)?.querySelector("button")) enter(FRAMES);
+  // A press by a key has no clicks to count. Where the popover is there already, the press closes it.
+  if (detail === 0 && target.closest?.(`${POPOVER} button`) && !document.querySelector(INSIDE)) enter(FRAMES);
 }
 
 function walked(event) {
+  // The key that opened it, held a moment longer, is not to press what stands in it.
+  if (event.key === "Enter" && event.repeat && event.target.closest?.(INSIDE)) event.preventDefault();
   const on = event.key === "ArrowDown" || (event.key === "Tab" && !event.shiftKey);
-  if (!on || !event.target.closest?.(`${POPOVER} button`) || !document.querySelector(INSIDE)) return;
-  event.preventDefault();
-  enter(0);
+  if (on && event.target.closest?.(`${POPOVER} button`) && enter(0)) event.preventDefault();
 }
 
 export default function () {
