@@ -83,7 +83,7 @@ def _query(
             query = _record(shorter, taken, lists, graders, remarks.append)
         except Refused:
             # A file whose rankings are not in the usual form would have every line read twice.
-            rankings.usual = not lists
+            rankings.usual &= not lists
             # What is wrong is said of the line as it stands in the file.
             for key in list(graders)[before:]:
                 del graders[key]

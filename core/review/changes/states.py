@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.bank import check_version, overview
 from core.errors import InputError
-from core.labels import MISSING, Policy, Ratings, basis, pooled_labels, pooled_passages
+from core.labels import MISSING, Policy, Ratings, basis, pooled_labels, pooled_passages, progress
 from core.leaderboard import Leaderboard, QueryChoice, Shift, leaderboard
 from core.measures import parse_measure
 from core.project import Project
@@ -87,7 +87,7 @@ class StateChanges:
         compared: pooled (query, passage), whose labels were compared.
         flips: the labels that differ, in the order of the pool.
         relevance: passages that the one state calls relevant, by its min rating, and the other does not.
-        partial: pooled (query, passage) whose label before, and after, rests on a part of its ratings and may change.
+        partial: labels before, and after, that rest on a part of their ratings and may still change.
         questions: questions that differ in what can change a score; with the number of flips that each did.
         board_before, board_after: None where there is no such board; `no_board` then says why.
         systems: every system, in the order of the board after.
@@ -170,7 +170,7 @@ def _compare(
         compared=len(pooled_passages(project)),
         flips=flips,
         relevance=int((_relevant(project, old) != _relevant(project, new)).sum()),
-        partial=(_partial(project, old), _partial(project, new)),
+        partial=(progress(project, bases[0]).partial_labels, progress(project, bases[1]).partial_labels),
         questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
         board_before=board_before,
         board_after=board_after,
@@ -193,11 +193,6 @@ def _labels(project: Project, policy: Policy) -> Ratings:
 def _relevant(project: Project, policy: Policy) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = _labels(project, policy) >= basis(project, policy).min_rating
     return found
-
-
-def _partial(project: Project, policy: Policy) -> int:
-    known = pooled_labels(project, basis(project, policy))
-    return int((known.usable < known.needed).sum())
 
 
 def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:

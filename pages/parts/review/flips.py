@@ -153,7 +153,7 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
 
 def _bound(found: StateChanges, flip: LabelFlip) -> str:
     """The sign of a label that may still change: what is missing moves a mean either way, another label only up."""
-    if not flip.open_pairs:
+    if not flip.open_pairs or flip.after is None:
         return ""
     return "≈" if found.after.label == "mean" else "≥"
 
