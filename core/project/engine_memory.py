@@ -37,10 +37,11 @@ of passages with their texts are some hundred megabytes.
 MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
 """Variables of the environment: memory at most, as 4GB, and the folder for what does not fit."""
 
-_RESERVE, _LITTLE = "allocator_bulk_deallocation_flush_threshold", "2.0 MiB"
+_RESERVE, _LITTLE = "allocator_bulk_deallocation_flush_threshold", "64.0 MiB"
 GIVE_BACK, KEEP = f"SET {_RESERVE} = '{_LITTLE}'", f"RESET {_RESERVE}"
 """Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
-than two megabytes at once; and after which it keeps it again: an export takes an eighth longer else."""
+than 64 megabytes at once; and after which it keeps it again. With two megabytes it would ask for the same pages again
+and again, a fifteenth of an import."""
 
 # The C library's, where it has one: what numpy's arrays took it keeps otherwise.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -72,7 +73,7 @@ def engine_config(memory: str | None = None, spill: Path | None = None) -> Confi
     return found
 
 
-HELD, GROWN = 24 << 20, 32 << 20
+HELD, GROWN = 24 << 20, 64 << 20
 """Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up; and by which
 this process may grow before what was freed is given back."""
 
