@@ -113,9 +113,11 @@ $(VENV)/.installed-dev: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
 	$(INSTALL) -e .
 	touch $(VENV)/.installed $@
 
+# Unless PYTHON names one, the system's before others: distributions compile theirs to be fast, which one that was
+# compiled on the spot with the usual options is not, by a quarter.
 $(BIN)/pip:
-	@python=; for name in python3.11 python3; do \
-	  if $$name -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
+	@python=; for name in $(or $(PYTHON),/usr/bin/python3.11 python3.11 python3); do \
+	  if $$name -c 'import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
 	done; \
-	if [ -z "$$python" ]; then echo "Python 3.11 was not found as python3.11 or python3." >&2; exit 1; fi; \
+	if [ -z "$$python" ]; then echo "Python 3.11 with venv was not found as $(or $(PYTHON),python3.11 or python3)." >&2; exit 1; fi; \
 	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)
