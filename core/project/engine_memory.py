@@ -41,7 +41,7 @@ _RESERVE, _LITTLE = "allocator_bulk_deallocation_flush_threshold", "64.0 MiB"
 GIVE_BACK, KEEP = f"SET {_RESERVE} = '{_LITTLE}'", f"RESET {_RESERVE}"
 """Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
 than 64 megabytes at once; and after which it keeps it again. With two megabytes it would ask for the same pages again
-and again, a fifteenth of an import."""
+and again, a twentieth of an import."""
 
 # The C library's, where it has one: what numpy's arrays took it keeps otherwise.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
