@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 ROWS_A_PART = 50_000
 """Questions among which those that come again are looked for together."""
+ROWS_WAITING = 10_000
+"""Questions that wait to be written to their file together."""
+ROWS_HELD = 100_000
+"""So many are read from their file once while they are saved: more would take memory, reading again takes time."""
 
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
@@ -55,7 +59,7 @@ class QuestionFile:
                 continue
             self._asked[question.question_id] = words
             self._waiting.append(question)
-            if len(self._waiting) >= QUESTIONS_A_PART:
+            if len(self._waiting) >= ROWS_WAITING:
                 self._write()
 
     def close(self) -> None:
@@ -110,7 +114,7 @@ class QuestionFile:
             f"   FROM {self.relation} GROUP BY question_id) USING (position)"
             # A wording that earlier versions took in as it was stays that wording, with its grades.
             " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given ORDER BY first)"
-            f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
+            f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {ROWS_WAITING})"
         )
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
@@ -137,7 +141,10 @@ class QuestionFile:
             "text IS NOT NULL OR question_id NOT IN"
             " (SELECT question_id FROM question_revisions JOIN questions USING (question_key))"
         )
-        return save_parts(cursor, lambda: self.parts(cursor, new), note, author)
+        if self._rows > ROWS_HELD:
+            return save_parts(cursor, lambda: self.parts(cursor, new), note, author)
+        held = list(self.parts(cursor, new))
+        return save_parts(cursor, lambda: iter(held), note, author)
 
     def parts(self, cursor: Cursor, which: str = "true") -> Iterator[pa.Table]:
         """The questions in order, so many at a time that a statement about them takes little memory.

@@ -15,7 +15,6 @@ from core.types import Ranked, RankedColumns
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 LINES_A_PART = 100_000
@@ -39,7 +38,7 @@ class RankingFile:
         self.queries: dict[str, int] = {}
         """The queries that are ranked for, likewise."""
         self._file = folder / "rankings.parquet"
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[dict[str, NDArray[Any]]] = []
         self._lines = 0
         schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
         self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
@@ -85,11 +84,11 @@ class RankingFile:
         )
 
     def _keep(self, **columns: NDArray[Any]) -> int:
-        self._waiting.append(table := numbered(**columns))
-        self._lines += len(table)
+        self._waiting.append(columns)
+        self._lines += (size := len(columns["run"]))
         if self._lines >= LINES_A_PART:
             self._write()
-        return len(table)
+        return size
 
     def close(self) -> None:
         """Write them out; no more are taken."""
@@ -102,10 +101,11 @@ class RankingFile:
         return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
-        import pyarrow as pa
+        import numpy as np
 
         if self._lines:
-            self._writer.write_table(pa.concat_tables(self._waiting))
+            columns = {name: np.concatenate([part[name] for part in self._waiting]) for name in _COLUMNS}
+            self._writer.write_table(numbered(**columns))
         self._waiting, self._lines = [], 0
 
 
@@ -159,7 +159,10 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lent(cursor, "new_ranks", ranked):
-            cursor.execute("INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks")
+            # What returns something puts its rows to those of the statement before; see `core.grading.grades`.
+            cursor.execute(
+                "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
+            )
     return repeated
 
 
