@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from core.errors import Report
 from core.formats.file_kind import FileKind
-from core.formats.graded_form import OURS
 from core.formats.graded_line import FAULTS, Grader, Line, refused_of, topic_of
 from core.formats.graded_rankings import rankings_of
 from core.formats.graded_ratings import take_direct_grade, take_exam_grades
 from core.formats.graded_writing import write_graded as write_graded
 from core.formats.queries import query_of
 from core.formats.question_bank import question_of
-from core.formats.ranking_lists import RankingLists
 from core.formats.repeated_ratings import Read, RepeatedRatings
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
+from core.formats.usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of
 from core.types import GradedQuery, Judgment, Passage, Query
 
-PASSAGE_KEYS = {"paragraph_id", "text", "paragraph", "paragraph_data", "exam_grades", "grades"}
+PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
 
 
@@ -44,8 +44,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         One record a line. Its query's text is empty where the file has none. Its grades stand in the
         order in which their graders first appear, question graders before direct ones.
     """
-    graders: dict[Any, Grader] = {}
-    repeated, rankings = RepeatedRatings(), RankingLists()
+    known = _Known()
     refused_before = report.count
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
@@ -53,7 +52,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(line, repeated, rankings, graders, partial(report.remark, source.name, number))
+            query = _query(line, known, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
@@ -66,51 +65,53 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         report.refuse(source.name, None, "the file has no graded queries in it")
 
 
-def _query(
-    line: bytes,
-    repeated: RepeatedRatings,
-    rankings: RankingLists,
-    graders: dict[Any, Grader],
-    remark: Callable[[str], None],
-) -> GradedQuery:
+@dataclass
+class _Known:
+    """What the lines of a file that were read say of those to come.
+
+    Args:
+        usual: whether all of them were in the usual form, but for those that were refused.
+    """
+
+    repeated: RepeatedRatings = field(default_factory=RepeatedRatings)
+    graders: dict[Any, Grader] = field(default_factory=dict)
+    raters: dict[Any, Grader] = field(default_factory=dict)
+    usual: bool = True
+
+
+def _query(line: bytes, known: _Known, remark: Callable[[str], None]) -> GradedQuery:
     # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
     check_shape(line, any_depth=True)
-    shorter, taken = repeated.taken_out(line)
-    shorter, lists = rankings.taken_out(shorter)
-    if taken or lists:
-        before, remarks = len(graders), list[str]()
+    shorter, taken = known.repeated.taken_out(line)
+    if known.usual or taken:
+        before, remarks = len(known.graders), list[str]()
         try:
-            query = _record(shorter, taken, lists, graders, remarks.append)
+            record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
+            query = _record(record, taken, known, remarks.append)
         except Refused:
-            # A file whose rankings are not in the usual form would have every line read twice.
-            rankings.usual &= not lists
             # What is wrong is said of the line as it stands in the file.
-            for key in list(graders)[before:]:
-                del graders[key]
+            for key in list(known.graders)[before:]:
+                del known.graders[key]
         else:
             for reason in remarks:
                 remark(reason)
             return query
         del shorter
-    return _record(line, {}, {}, graders, remark)
+    query = _record(parse_json(line, any_depth=True), {}, known, remark)
+    # Nothing is wrong with it: so it may be with every line after it, and each would be read twice.
+    known.usual = False
+    return query
 
 
-def _record(
-    line: bytes,
-    taken: dict[str, Read],
-    lists: dict[str, bytes],
-    graders: dict[Any, Grader],
-    remark: Callable[[str], None],
-) -> GradedQuery:
-    record = parse_json(line, any_depth=True)
-    if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
+def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable[[str], None]) -> GradedQuery:
+    if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = Line(query_id, graders, remark, itself=[query_id], taken=taken, lists=lists)
+    state = Line(query_id, known.graders, known.raters, remark, itself=[query_id], taken=taken)
     for passage in record[1]:
         _passage(passage, state)
-    if state.used != len(taken) + len(lists):
-        raise Refused("ratings or rankings stand where none are looked for")
+    if state.used != len(taken):
+        raise Refused("ratings stand where none are looked for")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -124,32 +125,33 @@ def _record(
     )
 
 
-def _passage(passage: dict[str, Any], state: Line) -> None:
+def _passage(given: Any, state: Line) -> None:
     try:
-        passage_id = good_id(passage.get("paragraph_id"), "passage")
+        passage = passage_of(given)
+        passage_id = good_id(passage.paragraph_id, "passage")
     except AttributeError:
         raise Refused("a passage is not a JSON object") from None
     try:
-        text = passage.get("text") or ""
+        text = passage.text or ""
         if not isinstance(text, str):
             raise Refused("its text is not a text")
         if not text or text.isspace():
             state.remark("a passage has no text")
         if state.passages.setdefault(passage_id, Passage(passage_id, text)).text != text:
             raise Refused("it is listed twice with different texts")
-        if not PASSAGE_KEYS.issuperset(passage) or passage.get("paragraph"):
+        if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
             state.remark("a passage has further content, which is not kept")
-        _paragraph_data(passage.get("paragraph_data") or {}, passage_id, state)
-        for entry in passage.get("exam_grades") or ():
+        _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)
+        for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
-        for entry in passage.get("grades") or ():
+        for entry in passage.grades or ():
             take_direct_grade(entry, passage_id, state)
     except FAULTS as fault:
         raise refused_of(passage_id, fault) from fault
 
 
-def _paragraph_data(data: dict[str, Any], passage_id: str, state: Line) -> None:
-    for entry in data.get("judgments") or ():
+def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
+    for entry in data.judgments or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
             raise Refused(f"the relevance {value!r} is not an integer up to {LARGEST}")
@@ -159,14 +161,12 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: Line) -> None:
         before = state.judgments.get(place)
         if before is None or value > before.value:
             state.judgments[place] = Judgment(*place, value)
-    if given := data.get("rankings"):
-        state.ranked.append((passage_id, given))
-        state.used += type(given) is str and given in state.lists
-    if OURS in data:
-        ours = data[OURS]
-        if "query" in ours:
-            state.query = query_of({**ours["query"], "query_id": state.query_id})
-        state.banked += [question_of(row) for row in ours.get("questions") or ()]
+    if data.rankings:
+        state.ranked.append((passage_id, data.rankings))
+    if data.ours is not None:
+        if "query" in data.ours:
+            state.query = query_of({**data.ours["query"], "query_id": state.query_id})
+        state.banked += [question_of(row) for row in data.ours.get("questions") or ()]
 
 
 KIND = FileKind(

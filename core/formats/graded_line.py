@@ -10,8 +10,8 @@ from core.formats.repeated_ratings import Read
 from core.formats.source import Refused, good_id
 from core.types import GradeBlocks, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
-Given = list[tuple[str, Sequence[dict[str, Any]] | str]]
-"""Ids of passages, and what the file has as their rankings, or the name that stands for a list of them."""
+Given = list[tuple[str, Sequence[Any]]]
+"""Ids of passages, and what the file has as their rankings, of whatever form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Line:
     """What is being gathered from one line of the file.
 
     Args:
+        raters: graders that rate, by the words in which the file describes them.
         taken: lists of ratings that are not in the line any more, by the names that stand for them.
-        lists: likewise lists of rankings.
         used: how many of these stood where they are looked for.
         asked: the questions of the passage before.
         itself: what direct judges are asked: the query, by its id.
@@ -37,6 +37,7 @@ class Line:
 
     query_id: str
     graders: dict[Any, Grader]
+    raters: dict[Any, Grader]
     remark: Callable[[str], None]
     title: str = ""
     query: Query | None = None
@@ -49,7 +50,6 @@ class Line:
     asked: list[str] = field(default_factory=list)
     itself: list[str] = field(default_factory=list)
     taken: dict[str, Read] = field(default_factory=dict)
-    lists: dict[str, bytes] = field(default_factory=dict)
     used: int = 0
     exam: dict[str, GradeBlocks] = field(default_factory=dict)
     direct: dict[str, GradeBlocks] = field(default_factory=dict)

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, cast
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.formats.graded_line import FAULTS, Given, Line, refused_of, topic_of
-from core.formats.ranking_lists import Entries, entries_of
 from core.formats.source import Refused, good_id
 from core.formats.trec_qrels import LARGEST
+from core.formats.usual_form import Entry
 from core.types import Ranked, RankedColumns
 
 _RANK = attrgetter("rank")
+_OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
+_OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The entries of a line, in columns.
+
+    Args:
+        sizes: how many entries each passage has.
+        runs: their names, in the order in which they are first named.
+        run: places among these.
+        queries: what entries name as their query; None where one names none.
+        rank, score: as they are stated.
+    """
+
+    sizes: list[int]
+    runs: list[str]
+    run: NDArray[np.int32]
+    queries: set[str | None]
+    rank: NDArray[np.int64]
+    score: NDArray[np.float64]
 
 
 def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
@@ -26,36 +50,28 @@ def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
     """
     if not state.ranked:
         return {}
-    columns = _ranked_columns(state.query_id, state.ranked, state.lists)
+    columns = _ranked_columns(state.query_id, state.ranked)
     if columns is not None:
         return columns
-    if state.lists:
-        raise Refused("a list of rankings is not in the usual form")
     for passage_id, entries in state.ranked:
         try:
             for entry in entries:
-                _ranking(cast(dict[str, Any], entry), (state.query_id, passage_id), state)
+                _ranking(entry, (state.query_id, passage_id), state)
         except FAULTS as fault:
             raise refused_of(passage_id, fault) from fault
     return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
 
 
-def _ranked_columns(query_id: str, given: Given, lists: Mapping[str, bytes]) -> RankedColumns | None:
+def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     """The rankings of a line; None where anything in them is wrong, unusual or twice, so that each is to be looked at.
 
     Args:
         query_id: the line's query; rankings of its facets are unusual.
-        lists: all lists of the line, by the names that stand for them, where they are not in it any more.
     """
     passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
     if len(passages) < len(given):
         return None
-    if not lists:
-        found = _entries(given)
-    elif all(type(named) is str and named in lists for _, named in given):
-        found = entries_of([lists[str(named)] for _, named in given])
-    else:
-        found = None
+    found = _columns(given)
     if found is None or not found.queries <= {None, query_id}:
         return None
     try:
@@ -75,12 +91,12 @@ def _ranked_columns(query_id: str, given: Given, lists: Mapping[str, bytes]) -> 
     return RankedColumns(query_id, found.runs, passages, found.run, passage, found.rank.astype(np.int32), found.score)
 
 
-def _entries(given: Given) -> Entries | None:
-    """The entries of a line that was parsed, in columns; None where anything in them is wrong or unusual."""
+def _columns(given: Given) -> _Columns | None:
+    """The entries of a line in columns; None where anything in them is wrong or unusual."""
     try:
         entries: list[Any] = [entry for _, of in given for entry in of]
-        names, ranks = [entry["method"] for entry in entries], [entry["rank"] for entry in entries]
-        scores, named = [entry["score"] for entry in entries], {entry.get("queryId") for entry in entries}
+        method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
+        names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
         runs = {name: place for place, name in enumerate(dict.fromkeys(names))}
         if not (
             {str}.issuperset(map(type, runs))
@@ -89,14 +105,17 @@ def _entries(given: Given) -> Entries | None:
         ):
             return None
         rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        queries = set(map(query, entries))
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
     run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
-    return Entries([len(of) for _, of in given], list(runs), run, named, rank, score)
+    return _Columns([len(of) for _, of in given], list(runs), run, queries, rank, score)
 
 
-def _ranking(entry: dict[str, Any], own: tuple[str, str], state: Line) -> None:
+def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
     """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
+    if isinstance(entry, Entry):
+        raise Refused("a ranking in a line of the usual form is unusual")
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
     ranking = state.rankings.get(name)
     if ranking is None:

@@ -11,6 +11,7 @@ from core.formats import grade_details, graded_form
 from core.formats.graded_form import OURS, described
 from core.formats.graded_line import Grader, Line
 from core.formats.source import Refused, check_shape, good_id
+from core.formats.usual_form import ExamGrades
 from core.limits import exceeded, limit
 from core.types import GradeBlocks, GraderSpec, Kind, Question
 
@@ -44,35 +45,38 @@ def _restored(row: dict[str, Any]) -> GraderSpec:
     return spec
 
 
-def take_exam_grades(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     """Take an entry of `exam_grades`: what a grader said of a passage to some questions.
 
     Args:
-        entry: as the file has it.
+        given: as the file has it.
         state: takes it.
 
     Raises:
         Exception: one of `FAULTS`, where it does not follow the interchange form.
     """
+    if isinstance(given, ExamGrades) and _take_rated(given, passage_id, state):
+        return
+    entry: dict[str, Any] = given.whole() if isinstance(given, ExamGrades) else given
     info = entry.get("prompt_info") or {}
-    given = entry.get("self_ratings")
+    self_ratings = entry.get("self_ratings")
     rated = info.get("is_self_rated")
     if rated is None:
-        rated = given is not None
+        rated = self_ratings is not None
     grader = _grader(entry, bool(rated), False, state)
     answered = dict(entry.get("answers") or ())
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
-    taken = state.taken.get(given) if type(given) is str else None
+    taken = state.taken.get(self_ratings) if type(self_ratings) is str else None
     if taken is not None:
         state.used += 1
     ratings: bytes | list[int | None]
     if rated and taken is not None:
         ids, ratings = taken
     elif rated:
-        if given is None:
+        if self_ratings is None:
             raise Refused("an entry is self-rated but has no self_ratings")
-        ids, ratings = graded_form.rated(given, entry)
+        ids, ratings = graded_form.rated(self_ratings, entry)
     else:
         ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
     if asked is not None:
@@ -85,23 +89,54 @@ def take_exam_grades(entry: dict[str, Any], passage_id: str, state: Line) -> Non
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("an answer is not a text")
-    if ids == state.asked:
-        # Most passages are asked what the one before was: ids that were seen before are found faster than equal ones.
-        ids = state.asked
-    else:
-        _name_questions(ids, entry, state)
-        state.asked = ids
-    grades = state.exam.get(grader.fingerprint)
-    if grades is None:
-        grades = state.exam[grader.fingerprint] = GradeBlocks(grader.spec)
+    ids = _as_asked_before(ids, entry.get("prompt_type"), state)
+    grades = _grades_of(grader, state)
     if ours:
         details = grade_details.read_columns(ours, len(ids))
         grades.details.update((grades.size + position, detail) for position, detail in details)
     grades.add(passage_id, ids, ratings, answers)
 
 
-def _name_questions(ids: list[str], entry: dict[str, Any], state: Line) -> None:
-    kind: Kind = "nugget" if entry.get("prompt_type") == "nugget" else "question"
+def _take_rated(entry: ExamGrades, passage_id: str, state: Line) -> bool:
+    """Take an entry of which only the ratings need be looked at, and these were taken out; whether it is such a one."""
+    named = entry.self_ratings
+    taken = state.taken.get(named) if type(named) is str else None
+    if taken is None or entry.answers or entry.ours:
+        return False
+    words = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
+    grader = state.raters.get(words)
+    if grader is None:
+        whole = entry.whole()
+        if (whole.get("prompt_info") or {}).get("is_self_rated") not in (None, True):
+            return False
+        grader = state.raters[words] = _grader(whole, True, False, state)
+    ids, ratings = taken
+    if not grader.allowed.issuperset(ratings):
+        _refuse_rating(ids, ratings, grader)
+    state.used += 1
+    _grades_of(grader, state).add(passage_id, _as_asked_before(ids, entry.prompt_type, state), ratings, None)
+    return True
+
+
+def _grades_of(grader: Grader, state: Line) -> GradeBlocks:
+    grades = state.exam.get(grader.fingerprint)
+    if grades is None:
+        grades = state.exam[grader.fingerprint] = GradeBlocks(grader.spec)
+    return grades
+
+
+def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
+    """The ids of questions that a passage is asked, the same list as of the one before where it is asked the same."""
+    if ids == state.asked:
+        # Most passages are: ids that were seen before are found faster than equal ones.
+        return state.asked
+    _name_questions(ids, prompt_type, state)
+    state.asked = ids
+    return ids
+
+
+def _name_questions(ids: list[str], prompt_type: Any, state: Line) -> None:
+    kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     for question_id in ids:
         if question_id not in state.questions:
             if not isinstance(question_id, str):

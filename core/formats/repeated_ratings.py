@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -36,12 +36,12 @@ class _Known:
 
     Args:
         ids: of its questions.
-        signs: of the list without brackets.
-        places: of the ratings among these.
+        given: the list without brackets.
+        places: of the ratings in it.
     """
 
     ids: list[str]
-    signs: np.ndarray
+    given: bytes
     places: np.ndarray
 
 
@@ -61,19 +61,26 @@ class RepeatedRatings:
         beginning = next((one for one in _BEGINNINGS if one in line), None)
         if beginning is None:
             return line, {}
-        first, *pieces = line.split(beginning)
-        ends = [piece.find(b"]") for piece in pieces]
-        found = _read([piece[:end] for piece, end in zip(pieces, ends, strict=True)])
-        parts, taken = [first], dict[str, Read]()
-        for number, (piece, end) in enumerate(zip(pieces, ends, strict=True)):
-            read = found.get(number)
-            if read is None:
-                parts += (beginning, piece)
-            else:
-                name = f"{self._token} {number}"
-                taken[name] = read
-                parts += (KEY, f':"{name}"'.encode(), piece[end + 1 :])
-        return b"".join(parts), taken
+        places = list(_places(line, beginning))
+        found = _read([line[start:end] for start, end in places])
+        parts, taken, after = list[bytes](), dict[str, Read](), 0
+        for number, read in found.items():
+            start, end = places[number]
+            name = f"{self._token} {number}"
+            taken[name] = read
+            parts += (line[after : start - len(beginning)], KEY, f':"{name}"'.encode())
+            after = end + 1
+        return b"".join([*parts, line[after:]]), taken
+
+
+def _places(line: bytes, beginning: bytes) -> Iterator[tuple[int, int]]:
+    """Where lists stand in a line, without their brackets: what stands in one is not looked through for the next."""
+    start = end = 0
+    while (start := line.find(beginning, end) + len(beginning)) >= len(beginning):
+        end = line.find(b"]", start)
+        if end < 0:
+            return
+        yield start, end
 
 
 def _read(lists: Sequence[bytes]) -> dict[int, Read]:
@@ -86,17 +93,18 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         known = _learnt(lists[numbers[0]])
         if known is None:
             continue
-        signs = np.frombuffer(b"".join([lists[number] for number in numbers]), np.uint8).reshape(-1, length)
+        all_of_them = bytearray().join([lists[number] for number in numbers])
+        signs = np.frombuffer(all_of_them, np.uint8).reshape(-1, length)
         ratings = signs[:, known.places] - _ZERO
-        like = signs == known.signs
         # What is below "0" is great, too, as these numbers have no sign.
-        like[:, known.places] = ratings <= 9
-        same = like.all(axis=1)
+        rated: list[bool] = np.all(ratings <= 9, axis=1).tolist()
+        # With the same ratings they have to be the same bytes, and these are compared faster than numbers are.
+        signs[:, known.places] = np.frombuffer(known.given, np.uint8)[known.places]
         rows, size = ratings.tobytes(), len(known.ids)
         for place, number in enumerate(numbers):
-            if same[place]:
+            if rated[place] and all_of_them.startswith(known.given, place * length):
                 found[number] = known.ids, rows[place * size : (place + 1) * size]
-    return found
+    return dict(sorted(found.items()))
 
 
 def _learnt(given: bytes) -> _Known | None:
@@ -111,4 +119,4 @@ def _learnt(given: bytes) -> _Known | None:
     ids = [row.get("question_id", row.get("nugget_id")) for row in rows]
     if not all(isinstance(one, str) and one for one in ids):
         return None
-    return _Known(ids, np.frombuffer(given, np.uint8), places)
+    return _Known(ids, given, places)

@@ -15,7 +15,8 @@ from core.catalogue import put_grader
 from core.errors import FileError, Report
 from core.exchange import Options, graded_file, import_files
 from core.formats import Source
-from core.formats.graded import OURS, read_graded
+from core.formats.graded import read_graded
+from core.formats.graded_form import OURS
 from core.grading.grades import add_outcomes
 from core.project import Project
 from core.types import Grade, GraderSpec, Question

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Report
-from core.formats import repeated_ratings
+from core.formats import graded, repeated_ratings
 from core.formats.graded import read_graded
 from core.formats.repeated_ratings import RepeatedRatings
-from core.formats.source import Source
+from core.formats.source import Refused, Source
 from tests.made.projects import examples
 
 few = settings(max_examples=examples(40))
@@ -38,8 +38,14 @@ def read(data: bytes) -> tuple[list[Any], list[str]]:
 
 
 def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[str]]:
+    """The same as `read`, with all of every line parsed into objects of any keys."""
+
+    def refuse(line: bytes) -> Any:
+        raise Refused("as if it were unusual")
+
     with monkeypatch.context() as only:
         only.setattr(repeated_ratings, "_BEGINNINGS", ())
+        only.setattr(graded, "parse_usual", refuse)
         return read(data)
 
 
@@ -71,6 +77,28 @@ UNUSUAL = {
     "a digit more in an id": line(entry([0, 5]), entry([0, 4])).replace(b"q/1", b"q/2", 1),
     "a number for a list": line(entry([0, 5]) | {"self_ratings": 0}),
     "a list among what is kept as it is": line(entry([0, 5], INFO | entry([1, 2])), entry([0, 4])),
+    "answers, too": line(entry([0, 5]) | {"answers": [["q/0", "because"], ["q/9", "no"]]}, entry([1, 1])),
+    "ratings that do not count": line(
+        entry([0, 5], INFO | {"is_self_rated": False}) | {"correctAnswered": ["q/0"], "wrongAnswered": ["q/1"]}
+    ),
+    "ratings that do not count, and nothing else": line(entry([0, 5], INFO | {"is_self_rated": False}), entry([1, 1])),
+    "nobody says that they count": line(entry([0, 5], {"prompt_class": "P"}), entry([1, 1], {})),
+    "nothing of the prompt": line(entry([0, 5]) | {"prompt_info": None, "llm_options": None}, entry([1, 1])),
+    "a prompt that is a text": line(entry([0, 5]) | {"prompt_info": "P"}),
+    "a prompt beyond the machine": line(entry([0, 5], INFO | {"seed": 2**70}), entry([1, 1])),
+    "a number beyond belief in a prompt": line(entry([0, 5])).replace(b'"P"', b"1e999"),
+    "a prompt in other words": line(entry([0, 5]), entry([1, 1])).replace(b'"P",', b'"P", ', 1),
+    "several graders": line(entry([0, 5]), entry([1, 1], INFO | {"prompt_class": "Q"}), entry([2, 2])),
+    "a model that is a list": line(entry([0, 5]) | {"llm": ["m"]}),
+    "no model": line({key: value for key, value in entry([0, 5]).items() if key != "llm"}),
+    "a type that is a list": line(entry([0, 5]) | {"prompt_type": ["question"]}),
+    "a type of its own": line(entry([0, 5]) | {"prompt_type": "other"}, entry([1, 1])),
+    "no type": line({key: value for key, value in entry([0, 5]).items() if key != "prompt_type"}, entry([1, 1])),
+    "of ours what was asked": line(entry([0, 5]) | {"exam_workbench": {"asked": ["q/1", "q/2"]}}, entry([1, 1])),
+    "of ours how sure": line(entry([0, 5]) | {"exam_workbench": {"confidence": [0.5, None]}}, entry([1, 1])),
+    "of ours too much": line(entry([0, 5]) | {"exam_workbench": {"confidence": [0.5]}}, entry([1, 1])),
+    "null for an entry": line(entry([0, 5])).replace(b'"exam_grades":[', b'"exam_grades":[null,'),
+    "null for all entries": line(entry([0, 5])).replace(b'"exam_grades":[', b'"exam_grades":null,"x":['),
     "the same key twice": line(entry([0, 5])).replace(b'"llm":', ONE + b',"llm":'),
     "a text that looks like one": line(entry([0, 5]), text="," + ONE.decode()),
     "a key that ends like one": line(entry([0, 5]) | {'x"self_ratings': [{"question_id": "q/0", "self_rating": 1}]}),

@@ -1,9 +1,8 @@
-"""Rankings that are read by columns say what the parser would have said, and refuse what it refuses."""
+"""A line that is parsed into what it has to be says what it says parsed into anything, and is refused alike."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Report
-from core.formats import ranking_lists
+from core.formats import graded
 from core.formats.graded import read_graded
-from core.formats.ranking_lists import RankingLists, entries_of
-from core.formats.source import Source
+from core.formats.source import Refused, Source
+from core.formats.usual_form import parse_usual
 from core.types import RankedColumns
 from tests.made.projects import examples
 
@@ -41,14 +40,14 @@ def read(data: bytes) -> tuple[list[Any], list[str]]:
     ]
 
 
-@pytest.fixture(autouse=True)
-def short_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking_lists, "LEAST", 0)
-
-
 def parsed(data: bytes) -> tuple[list[Any], list[str]]:
+    """The same as `read`, of lines that are all taken to be in another form."""
+
+    def refuse(line: bytes) -> Any:
+        raise Refused("as if it were unusual")
+
     with pytest.MonkeyPatch.context() as only:
-        only.setattr(ranking_lists, "_BEGINNINGS", ())
+        only.setattr(graded, "parse_usual", refuse)
         return read(data)
 
 
@@ -56,34 +55,47 @@ TWO = [entry("b", 3, 0.1), entry("a", 1, 7)]
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_lists_are_taken_out_and_read_in_columns(compact: bool) -> None:
+def test_rankings_are_read_in_columns(compact: bool) -> None:
     data = line(TWO, [], [entry("a", 2, -1e-3)], compact=compact)
-    shorter, lists = RankingLists().taken_out(data)
-    assert [one["paragraph_data"]["rankings"] for one in json.loads(shorter)[1]] == list(lists)
-    found = entries_of(list(lists.values()))
-    assert found is not None
-    assert (found.sizes, found.runs, found.queries) == ([2, 0, 1], ["b", "a"], {"q"})
-    assert (found.run.tolist(), found.rank.tolist(), found.score.tolist()) == ([0, 1, 1], [3, 1, 2], [0.1, 7.0, -1e-3])
+    (query,) = read_graded(Source("g.jsonl", data=data), Report())
+    found = query.rankings
+    assert isinstance(found, RankedColumns)
+    assert (found.runs, found.passages) == (["b", "a"], ["p0", "p2"])
+    assert (found.run.tolist(), found.passage.tolist()) == ([0, 1, 1], [0, 0, 1])
+    assert (found.rank.tolist(), found.score.tolist()) == ([3, 1, 2], [0.1, 7.0, -1e-3])
 
 
-def test_a_file_in_the_usual_form_is_read_by_columns_from_these_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_after_a_good_line_in_another_form_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[bytes] = []
 
-    def counted(lists: list[bytes], as_it_is: Callable[..., Any] = entries_of) -> Any:
-        asked.append(len(lists))
-        return as_it_is(lists)
+    def counted(one: bytes) -> Any:
+        tried.append(one)
+        return parse_usual(one)
 
-    monkeypatch.setattr("core.formats.graded_rankings.entries_of", counted)
-    (query,) = read_graded(Source("g.jsonl", data=line(TWO, [entry("a", 2)])), Report())
-    assert asked == [2] and isinstance(query.rankings, RankedColumns)
-    # Once a line is not, no other one is tried.
-    unusual = line([entry("a", 2, more=1)])
-    assert len(list(read_graded(Source("g.jsonl", data=b"\n".join([unusual, line(TWO)])), Report()))) == 2
-    assert len(asked) == 2
+    monkeypatch.setattr(graded, "parse_usual", counted)
+    unusual, refused = line([entry(queryId="q/f")]), line([entry(rank="1")])
+    for lines, read_as_usual in ([line(TWO), refused, line(TWO)], 3), ([line(TWO), unusual, line(TWO)], 2):
+        tried.clear()
+        list(read_graded(Source("g.jsonl", data=b"\n".join(lines)), Report()))
+        assert len(tried) == read_as_usual
 
 
 UNUSUAL = {
     "another field": line([entry(more=1)], TWO),
+    "no UTF-8 in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\xff"'),
+    "half a sign in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\\ud800"'),
+    "a NUL character in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\\u0000"'),
+    "nothing of ours": line(TWO).replace(b'"rankings":', b'"exam_workbench":null,"rankings":'),
+    "ours twice": line(TWO).replace(b'"rankings":', b'"exam_workbench":{},"exam_workbench":{"query":7},"rankings":'),
+    "a passage with a number": line(TWO).replace(b'"text":', b'"more":1.5,"text":'),
+    "a passage with an object": line(TWO).replace(b'"text":', b'"more":{"rankings":[]},"text":'),
+    "a passage with a paragraph": line(TWO).replace(b'"text":', b'"paragraph":{"x":1},"text":'),
+    "a passage that is a text": line(TWO).replace(b"[{\"para", b"[\"x\",{\"para"),
+    "an object for a text": line(TWO).replace(b'"text":"text"', b'"text":{}'),
+    "an object for a list": line(TWO).replace(b'"rankings":[', b'"rankings":{},"x":['),
+    "an object for grades": line(TWO).replace(b'"text":', b'"exam_grades":{"a":1},"text":'),
+    "three things": line(TWO)[:-1] + b",1]",
+    "very deep": line(TWO).replace(b'"text":', b'"exam_grades":' + b"[" * 1500 + b"]" * 1500 + b',"text":'),
     "a field with a list": line([entry(more=[1, {}])], TWO),
     "a facet": line([entry(queryId="q/f")], TWO),
     "another query": line([entry(queryId="r")], TWO),

@@ -1,0 +1,119 @@
+"""Lines of a graded file in the usual form, parsed into what they have to be.
+
+Most of a line is where the runs rank its passages, and what graders were asked of each. An object whose keys are known
+beforehand is parsed in half the time of one that may have any, in a quarter of the memory, and what nobody asks for is
+only passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from core.formats.graded_form import OURS
+from core.formats.source import Refused, check_nul
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class Entry(msgspec.Struct, gc=False):
+    """Where a run ranks a passage, as the file states it. What else the file says of it is passed over."""
+
+    method: str
+    rank: int
+    score: float
+    query: str | None = msgspec.field(default=None, name="queryId")
+
+
+class ParagraphData(msgspec.Struct):
+    """What a line says of a passage beside its text and grades.
+
+    Args:
+        judgments, rankings: as the file has them; rankings of the usual form are entries.
+        ours: what the interchange form has no place for.
+    """
+
+    judgments: Any = None
+    rankings: list[Entry] | None = None
+    ours: Any = msgspec.field(default=None, name=OURS)
+
+
+class ExamGrades(msgspec.Struct):
+    """What a grader said of a passage to some questions, as the file has it.
+
+    What is the same in thousands of entries, or is said once more in another way, stays as it was written until
+    somebody asks for it.
+    """
+
+    llm: Any
+    self_ratings: Any = None
+    prompt_type: Any = None
+    answers: Any = None
+    ours: Any = msgspec.field(default=None, name=OURS)
+    llm_options: msgspec.Raw = _NOTHING
+    prompt_info: msgspec.Raw = _NOTHING
+    right: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="correctAnswered")
+    wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="wrongAnswered")
+
+    def whole(self) -> dict[str, Any]:
+        """The same as an object of any keys."""
+        named = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
+        return {
+            name: msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+            for name, value in named
+            if value is not msgspec.UNSET
+        }
+
+
+class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A passage of a line, as the file has it; see `ParagraphData` and `ExamGrades` for the usual form."""
+
+    paragraph_id: Any = None
+    text: Any = None
+    paragraph: Any = None
+    paragraph_data: ParagraphData | None = None
+    exam_grades: list[ExamGrades] | None = None
+    grades: Any = None
+
+
+_LINE = msgspec.json.Decoder(tuple[Any, list[PassageOfLine]])
+
+
+def parse_usual(line: bytes) -> tuple[Any, list[PassageOfLine]]:
+    """Parse a line of a graded file in the usual form: the query's id, and passages.
+
+    Raises:
+        Refused: it is in another form, or is no valid JSON; what is wrong with it is not said.
+    """
+    try:
+        if not line.isascii():
+            # In what it passes over the parser looks at everything but this.
+            line.decode()
+        record = _LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused("the line is not in the usual form") from error
+    check_nul(line)
+    return record
+
+
+def passage_of(given: Any) -> PassageOfLine:
+    """A passage of a line of whatever form, with what it has as the file has it.
+
+    Raises:
+        AttributeError: it is no object.
+    """
+    if isinstance(given, PassageOfLine):
+        return given
+    return PassageOfLine(*map(given.get, PassageOfLine.__struct_fields__))
+
+
+def paragraph_data(data: Any) -> ParagraphData:
+    """The same of what a line says of a passage.
+
+    Raises:
+        AttributeError: it is no object.
+    """
+    if isinstance(data, ParagraphData):
+        return data
+    return ParagraphData(data.get("judgments"), data.get("rankings"), data.get(OURS))
