@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import threading
@@ -55,6 +56,10 @@ COMMANDS = {
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
+
+
+_NO_SUCH_NAME = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
+"""What the system says of a file's name, whatever one wants with the file: to ask whether it is there as well."""
 
 
 class _OnDemand(click.Group):
@@ -117,6 +122,11 @@ def run(words: Sequence[str]) -> int:
     except WorkbenchError as error:
         click.echo(f"exam: {error}", err=True)
         return 2 if isinstance(error, InputError) else 1
+    except OSError as error:
+        if error.errno not in _NO_SUCH_NAME:
+            raise
+        click.echo(f"exam: {one_line(f'{error.filename}: {error.strerror}.', LONGEST_MESSAGE)}", err=True)
+        return 2
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     return 0

@@ -19,7 +19,7 @@ from core.formats.question_bank import question_of
 from core.formats.repeated_ratings import Read, RepeatedRatings
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
-from core.formats.usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of
+from core.formats.usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
 from core.types import GradedQuery, Judgment, Passage, Query
 
 PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
@@ -144,14 +144,14 @@ def _passage(given: Any, state: Line) -> None:
         _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)
         for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
-        for entry in passage.grades or ():
+        for entry in plain(passage.grades) or ():
             take_direct_grade(entry, passage_id, state)
     except FAULTS as fault:
         raise refused_of(passage_id, fault) from fault
 
 
 def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
-    for entry in data.judgments or ():
+    for entry in plain(data.judgments) or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
             raise Refused(f"the relevance {value!r} is not an integer up to {LARGEST}")
@@ -163,10 +163,10 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
             state.judgments[place] = Judgment(*place, value)
     if data.rankings:
         state.ranked.append((passage_id, data.rankings))
-    if data.ours is not None:
-        if "query" in data.ours:
-            state.query = query_of({**data.ours["query"], "query_id": state.query_id})
-        state.banked += [question_of(row) for row in data.ours.get("questions") or ()]
+    if (ours := plain(data.ours)) is not None:
+        if "query" in ours:
+            state.query = query_of({**ours["query"], "query_id": state.query_id})
+        state.banked += [question_of(row) for row in ours.get("questions") or ()]
 
 
 KIND = FileKind(

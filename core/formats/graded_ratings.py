@@ -101,7 +101,7 @@ def _take_rated(entry: ExamGrades, passage_id: str, state: Line) -> bool:
     """Take an entry of which only the ratings need be looked at, and these were taken out; whether it is such a one."""
     named = entry.self_ratings
     taken = state.taken.get(named) if type(named) is str else None
-    if taken is None or entry.answers or entry.ours:
+    if taken is None or not entry.only_rated:
         return False
     words = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
     grader = state.raters.get(words)

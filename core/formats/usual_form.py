@@ -7,14 +7,27 @@ only passed over.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import orjson
 
 from core.formats.graded_form import OURS
 from core.formats.source import Refused, check_nul
 
 _NOTHING = msgspec.Raw(b"null")
+_NONE = (_NOTHING, msgspec.Raw(b"[]"), msgspec.Raw(b"{}"))
+# Beyond these bounds the other parser makes fractions of whole numbers.
+_Id = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
+
+
+def plain(value: Any) -> Any:
+    """What stays as it was written in the file, parsed as all other JSON is: as objects of any keys.
+
+    Raises:
+        ValueError: a number in it is beyond belief.
+    """
+    return orjson.loads(memoryview(value)) if isinstance(value, msgspec.Raw) else value
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -30,13 +43,14 @@ class ParagraphData(msgspec.Struct):
     """What a line says of a passage beside its text and grades.
 
     Args:
-        judgments, rankings: as the file has them; rankings of the usual form are entries.
-        ours: what the interchange form has no place for.
+        judgments: see `plain`.
+        rankings: in the usual form entries, else as the file has them.
+        ours: what the interchange form has no place for; see `plain`.
     """
 
-    judgments: Any = None
+    judgments: msgspec.Raw = _NOTHING
     rankings: list[Entry] | None = None
-    ours: Any = msgspec.field(default=None, name=OURS)
+    ours: msgspec.Raw = msgspec.field(default=_NOTHING, name=OURS)
 
 
 class ExamGrades(msgspec.Struct):
@@ -46,41 +60,42 @@ class ExamGrades(msgspec.Struct):
     somebody asks for it.
     """
 
-    llm: Any
+    llm: str
     self_ratings: Any = None
-    prompt_type: Any = None
-    answers: Any = None
-    ours: Any = msgspec.field(default=None, name=OURS)
+    prompt_type: str | None = None
+    answers: msgspec.Raw = _NOTHING
+    ours: msgspec.Raw = msgspec.field(default=_NOTHING, name=OURS)
     llm_options: msgspec.Raw = _NOTHING
     prompt_info: msgspec.Raw = _NOTHING
     right: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="correctAnswered")
     wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="wrongAnswered")
 
+    @property
+    def only_rated(self) -> bool:
+        """Whether nothing but ratings need be looked at."""
+        return self.answers in _NONE and self.ours in _NONE
+
     def whole(self) -> dict[str, Any]:
         """The same as an object of any keys."""
         named = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
-        return {
-            name: msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-            for name, value in named
-            if value is not msgspec.UNSET
-        }
+        return {name: plain(value) for name, value in named if value is not msgspec.UNSET}
 
 
 class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):
     """A passage of a line, as the file has it; see `ParagraphData` and `ExamGrades` for the usual form."""
 
-    paragraph_id: Any = None
-    text: Any = None
+    paragraph_id: _Id = None
+    text: str | None = None
     paragraph: Any = None
     paragraph_data: ParagraphData | None = None
     exam_grades: list[ExamGrades] | None = None
-    grades: Any = None
+    grades: msgspec.Raw = _NOTHING
 
 
-_LINE = msgspec.json.Decoder(tuple[Any, list[PassageOfLine]])
+_LINE = msgspec.json.Decoder(tuple[_Id, list[PassageOfLine]])
 
 
-def parse_usual(line: bytes) -> tuple[Any, list[PassageOfLine]]:
+def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
     """Parse a line of a graded file in the usual form: the query's id, and passages.
 
     Raises:

@@ -385,6 +385,15 @@ def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
     assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
 
 
+def test_a_name_that_no_file_can_have_is_wrong_use(imported: Exam):
+    long = f"{'a' * 300}.duckdb"
+    for command in (
+        ("status", "--project", long), ("demo", "--project", long), ("backup", "-o", long), ("restore", long),
+        ("export", "project", "-o", long), ("ingest", long),
+    ):  # fmt: skip
+        refused(imported(*command), 2, "aaa", ".duckdb", "too long")
+
+
 @pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
 def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
     refused(exam(*command), 2, "--project", "EXAM_PROJECT")

@@ -85,6 +85,20 @@ UNUSUAL = {
     "no UTF-8 in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\xff"'),
     "half a sign in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\\ud800"'),
     "a NUL character in another field": line([entry(more="x")], TWO).replace(b'"x"', b'"\\u0000"'),
+    "an id beyond the machine": line(TWO).replace(b'"p0"', str(2**70).encode()),
+    "an id that is a number": line(TWO).replace(b'"p0"', b"7").replace(b'"q",', b"12,", 1),
+    "a fraction for an id": line(TWO).replace(b'"p0"', b"7.5"),
+    "a relevance beyond the machine": line(TWO).replace(
+        b'"rankings":', b'"judgments":[{"relevance":%d}],"rankings":' % 2**70
+    ),
+    "a judgment beyond belief": line(TWO).replace(
+        b'"rankings":', b'"judgments":[{"relevance":1,"x":1e999}],"rankings":'
+    ),
+    "a question of ours beyond the machine": line(TWO).replace(
+        b'"rankings":',
+        b'"exam_workbench":{"questions":[{"query_id":"q","question_id":"a","text":"b","weight":%d}]},"rankings":'
+        % 2**70,
+    ),
     "nothing of ours": line(TWO).replace(b'"rankings":', b'"exam_workbench":null,"rankings":'),
     "ours twice": line(TWO).replace(b'"rankings":', b'"exam_workbench":{},"exam_workbench":{"query":7},"rankings":'),
     "a passage with a number": line(TWO).replace(b'"text":', b'"more":1.5,"text":'),

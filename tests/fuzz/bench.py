@@ -32,15 +32,15 @@ class Rehearsal(Project):
     _open: Cursor | None = None
 
     @contextmanager
-    def cursor(self) -> Iterator[Cursor]:
+    def cursor(self, whole: bool = False) -> Iterator[Cursor]:
         if self._open is not None:
             yield self._open
             return
-        with super().cursor() as cursor:
+        with super().cursor(whole) as cursor:
             yield cursor
 
     @contextmanager
-    def transaction(self, only: str = "", **_whose: object) -> Iterator[Cursor]:
+    def transaction(self, only: str = "", *_whose: object, **_whose_else: object) -> Iterator[Cursor]:
         if self._open is not None:
             # An act may take several transactions: they become one, which is undone as one.
             try:

@@ -41,7 +41,8 @@ def _draft(project: Project, given: dict[str, Any]) -> None:
 
 
 def _paste(project: Project, given: dict[str, Any]) -> None:
-    bank.save(project, editing.pasted("q1", given["text"]), "pasted", AUTHOR)
+    questions, _ = editing.pasted("q1", given["text"])
+    bank.save(project, questions, "pasted", AUTHOR)
 
 
 def _split(project: Project, given: dict[str, Any]) -> None:

@@ -133,8 +133,8 @@ def goes_round(kind: str, sources: Sequence[Source]) -> bool:
     found = reader(sources, report)
     if report.count:
         return False
-    if len(sources) > 1:
-        # Written into one file, what stands in two of them would stand there twice.
+    if len(sources) > 1 or not found:
+        # Written into one file, what stands in two of them would stand there twice; and a file of nothing is refused.
         return True
     for name, write in ways:
         try:
