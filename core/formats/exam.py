@@ -107,15 +107,15 @@ def _item(content: object, file: str, report: Report) -> ExamItem | None:
         raise Refused("it is not an object")
     for name in content.keys() - KNOWN:
         report.remark(file, None, f"the key {name!s:.40} is unknown and ignored")
-    question = clean_text(good_text(content.get("question"), "question")).strip()
+    question = _text(content.get("question"), "question").strip()
     given = content.get("choices")
     if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
         raise Refused("its choices are not a list of 2 to 26 texts")
-    written = [" ".join(clean_text(good_text(choice, "choice")).split()) for choice in given]
+    written = [" ".join(_text(choice, "choice").split()) for choice in given]
     choices = without_marks(written)
     if not all(choices):
         raise Refused("a choice is empty")
-    answer = " ".join(clean_text(good_text(content.get("correct_answer"), "correct answer")).split())
+    answer = " ".join(_text(content.get("correct_answer"), "correct answer").split())
     key = _key(answer, written, choices)
     documentation = content.get("documentation")
     topic = content.get("topic")
@@ -123,11 +123,20 @@ def _item(content: object, file: str, report: Report) -> ExamItem | None:
         question,
         choices,
         key or "",
-        None if documentation is None else clean_text(good_text(documentation, "documentation")),
-        None if topic is None else clean_text(good_text(topic, "topic")).strip(),
+        None if documentation is None else _text(documentation, "documentation"),
+        None if topic is None else _text(topic, "topic").strip(),
         _retrieved(content.get("retrieved_context")),
     )
     return item if key is not None else None
+
+
+def _text(value: object, what: str) -> str:
+    """A clean text that is there and not blank once it is clean.
+
+    Raises:
+        Refused: it is missing, blank, or no text.
+    """
+    return good_text(clean_text(value) if isinstance(value, str) else value, what)
 
 
 def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
@@ -150,7 +159,7 @@ def _retrieved(value: object) -> dict[str, tuple[str, ...]]:
         if not isinstance(texts, list):
             raise Refused(f"its retrieved_context of {name[:40]} is not a list of texts")
         # A text that a retriever found twice stands at its best place.
-        clean = dict.fromkeys(clean_text(good_text(text, "retrieved text")) for text in texts)
+        clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)
         found[good_id(name, "retriever")] = tuple(clean)
     return found
 

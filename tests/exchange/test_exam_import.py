@@ -58,6 +58,8 @@ def test_an_exam_is_recognised_read_and_written_again() -> None:
         ([], "no items in it"),
         ([3], "item 1: it is not an object"),
         ([ITEMS[0] | {"question": " "}], "item 1: the question is empty"),
+        ([ITEMS[0] | {"question": "\x01 "}], "item 1: the question is empty"),
+        ([ITEMS[0] | {"retrieved_context": {"bm25": ["\x7f"]}}], "item 1: the retrieved text is empty"),
         ([ITEMS[0] | {"choices": ["one"]}], "item 1: its choices are not a list"),
         ([ITEMS[0] | {"retrieved_context": {"DPR": "x"}}], "item 1: its retrieved_context of DPR"),
     ],
