@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 ROWS_A_PART = 50_000
 """Questions among which those that come again are looked for together."""
-ROWS_WAITING = 10_000
-"""Questions that wait to be written to their file together."""
-ROWS_HELD = 100_000
-"""So many are read from their file once while they are saved: more would take memory, reading again takes time."""
+QUESTIONS_SAVED, CHARACTERS_SAVED = 30_000, 1 << 22
+"""Questions that are saved together, or as many as have about so many characters."""
+PARTS_HELD = 4
+"""So many parts are read from their file once while they are saved: more take memory, reading again takes time."""
 
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
@@ -40,7 +40,7 @@ class QuestionFile:
         self._file = folder / "questions.parquet"
         self._writer = pq.ParquetWriter(self._file, _kept([], [], 0).schema, compression="lz4")
         self._waiting: list[Question] = []
-        self._rows = 0
+        self._rows = self._characters = 0
         self._unclean = False
         self._query, self._asked = "", dict[str, bool]()
 
@@ -59,7 +59,7 @@ class QuestionFile:
                 continue
             self._asked[question.question_id] = words
             self._waiting.append(question)
-            if len(self._waiting) >= ROWS_WAITING:
+            if len(self._waiting) >= QUESTIONS_A_PART:
                 self._write()
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class QuestionFile:
             f"   FROM {self.relation} GROUP BY question_id) USING (position)"
             # A wording that earlier versions took in as it was stays that wording, with its grades.
             " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given ORDER BY first)"
-            f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {ROWS_WAITING})"
+            f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
         )
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
@@ -141,7 +141,7 @@ class QuestionFile:
             "text IS NOT NULL OR question_id NOT IN"
             " (SELECT question_id FROM question_revisions JOIN questions USING (question_key))"
         )
-        if self._rows > ROWS_HELD:
+        if self._rows > PARTS_HELD * self._saved_together():
             return save_parts(cursor, lambda: self.parts(cursor, new), note, author)
         held = list(self.parts(cursor, new))
         return save_parts(cursor, lambda: iter(held), note, author)
@@ -152,11 +152,16 @@ class QuestionFile:
         Args:
             which: SQL for the condition under which one is among them.
         """
-        for start in range(0, self._rows, QUESTIONS_A_PART):
+        size = self._saved_together()
+        for start in range(0, self._rows, size):
             yield cursor.execute(
-                f"FROM {self.relation} WHERE position BETWEEN {start:d} AND {start + QUESTIONS_A_PART - 1:d}"
+                f"FROM {self.relation} WHERE position BETWEEN {start:d} AND {start + size - 1:d}"
                 f" AND ({which}) ORDER BY position"
             ).to_arrow_table()
+
+    def _saved_together(self) -> int:
+        fitting = CHARACTERS_SAVED * self._rows // max(self._characters, 1)
+        return max(min(QUESTIONS_SAVED, fitting), 1)
 
     def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
         """Some of the questions by id."""
@@ -176,6 +181,7 @@ class QuestionFile:
         self._unclean |= table["given"].null_count < len(table)
         self._writer.write_table(table)
         self._rows += len(clean)
+        self._characters += sum(len(one.text or "") + len(one.answer_key or "") + len(one.note or "") for one in clean)
         self._waiting = []
 
 

@@ -18,7 +18,7 @@ from core.types import KINDS, MAX_WEIGHT, Question
 if TYPE_CHECKING:
     import pyarrow as pa
 
-QUESTIONS_A_PART = 30_000
+QUESTIONS_A_PART = 10_000
 """Questions that one statement writes, of however many that are saved together: what it takes of memory while it joins
 and sorts them is what matters, not what they are."""
 

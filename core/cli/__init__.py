@@ -58,8 +58,8 @@ COMMANDS = {
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
 
 
-_NO_SUCH_NAME = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
-"""What the system says of a file's name, whatever one wants with the file: to ask whether it is there as well."""
+_UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
+"""What the system says where somebody only asks whether there is a file of a name."""
 
 
 class _OnDemand(click.Group):
@@ -123,7 +123,7 @@ def run(words: Sequence[str]) -> int:
         click.echo(f"exam: {error}", err=True)
         return 2 if isinstance(error, InputError) else 1
     except OSError as error:
-        if error.errno not in _NO_SUCH_NAME:
+        if error.errno not in _UNUSABLE or error.filename is None:
             raise
         click.echo(f"exam: {one_line(f'{error.filename}: {error.strerror}.', LONGEST_MESSAGE)}", err=True)
         return 2

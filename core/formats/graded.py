@@ -75,7 +75,6 @@ class _Known:
 
     repeated: RepeatedRatings = field(default_factory=RepeatedRatings)
     graders: dict[Any, Grader] = field(default_factory=dict)
-    raters: dict[Any, Grader] = field(default_factory=dict)
     usual: bool = True
 
 
@@ -84,7 +83,7 @@ def _query(line: bytes, known: _Known, remark: Callable[[str], None]) -> GradedQ
     check_shape(line, any_depth=True)
     shorter, taken = known.repeated.taken_out(line)
     if known.usual or taken:
-        before, remarks = len(known.graders), list[str]()
+        before, remarks, record = len(known.graders), list[str](), None
         try:
             record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
             query = _record(record, taken, known, remarks.append)
@@ -96,7 +95,7 @@ def _query(line: bytes, known: _Known, remark: Callable[[str], None]) -> GradedQ
             for reason in remarks:
                 remark(reason)
             return query
-        del shorter
+        del shorter, record
     query = _record(parse_json(line, any_depth=True), {}, known, remark)
     # Nothing is wrong with it: so it may be with every line after it, and each would be read twice.
     known.usual = False
@@ -107,7 +106,7 @@ def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = Line(query_id, known.graders, known.raters, remark, itself=[query_id], taken=taken)
+    state = Line(query_id, known.graders, remark, itself=[query_id], taken=taken)
     for passage in record[1]:
         _passage(passage, state)
     if state.used != len(taken):

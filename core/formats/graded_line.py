@@ -28,7 +28,7 @@ class Line:
     """What is being gathered from one line of the file.
 
     Args:
-        raters: graders that rate, by the words in which the file describes them.
+        raters: graders that rate, by the words in which this line describes them.
         taken: lists of ratings that are not in the line any more, by the names that stand for them.
         used: how many of these stood where they are looked for.
         asked: the questions of the passage before.
@@ -37,8 +37,8 @@ class Line:
 
     query_id: str
     graders: dict[Any, Grader]
-    raters: dict[Any, Grader]
     remark: Callable[[str], None]
+    raters: dict[Any, Grader] = field(default_factory=dict)
     title: str = ""
     query: Query | None = None
     passages: dict[str, Passage] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -41,6 +42,8 @@ OTHER_MAGIC = {
 }
 NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 BLANKS = " \t\r\v\f"
+ODD_FLAGS = 0xE2
+"""Of a gzip header: that it has a checksum of its own, and those that are reserved."""
 # The library's types take its class for one of its errors.
 _DAMAGED = cast(type[Exception], IsalError)
 
@@ -509,7 +512,7 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
     with _open(source) as raw:
         head = raw.peek(8)[:8]
         if head.startswith(GZIP_MAGIC):
-            yield from _gunzip(raw, limits)
+            yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ODD_FLAGS)
             return
         if source.name.lower().endswith(".gz"):
             raise _Broken("the file is not a gzip file, though its name ends in .gz")
@@ -524,10 +527,17 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
             yield chunk
 
 
-def _gunzip(raw: IO[bytes], limits: Limits) -> Iterator[bytes]:
+def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
+    """Expand gzip data.
+
+    Args:
+        plain: whether the header of its first member, which most often is the only one, has none of `ODD_FLAGS`: these
+            isal sees otherwise than zlib.
+    """
     packed = expanded = 0
     members = 1
-    member = isal_zlib.decompressobj(wbits=31)
+    # In a third of the time.
+    member = isal_zlib.decompressobj(wbits=31) if plain else zlib.decompressobj(wbits=31)
     try:
         while chunk := raw.read(PACKED_CHUNK):
             packed += len(chunk)
@@ -541,7 +551,7 @@ def _gunzip(raw: IO[bytes], limits: Limits) -> Iterator[bytes]:
                     members += 1
                     if members > limits.members:
                         raise _Broken(limits.exceeded("the gzip data has more than", "members"))
-                    member = isal_zlib.decompressobj(wbits=31)
+                    member = zlib.decompressobj(wbits=31)
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
                 if expanded > limits.expanded:
@@ -551,7 +561,7 @@ def _gunzip(raw: IO[bytes], limits: Limits) -> Iterator[bytes]:
                     raise _Broken(reason.replace("times", "times its size", 1))
                 yield data
                 chunk = member.unused_data if member.eof else member.unconsumed_tail
-    except _DAMAGED as error:
+    except (zlib.error, _DAMAGED) as error:
         raise _Broken("the gzip data is damaged") from error
     if not member.eof:
         yield member.flush()

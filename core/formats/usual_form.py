@@ -40,11 +40,11 @@ class Entry(msgspec.Struct, gc=False):
 
 
 class ParagraphData(msgspec.Struct):
-    """What a line says of a passage beside its text and grades.
+    """What a line says of a passage beside its text and grades; of a line in another form, as it was parsed.
 
     Args:
         judgments: see `plain`.
-        rankings: in the usual form entries, else as the file has them.
+        rankings: in the usual form entries.
         ours: what the interchange form has no place for; see `plain`.
     """
 
@@ -82,7 +82,7 @@ class ExamGrades(msgspec.Struct):
 
 
 class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A passage of a line, as the file has it; see `ParagraphData` and `ExamGrades` for the usual form."""
+    """A passage of a line, as the file has it; of a line in another form, as it was parsed."""
 
     paragraph_id: _Id = None
     text: str | None = None
@@ -98,12 +98,14 @@ _LINE = msgspec.json.Decoder(tuple[_Id, list[PassageOfLine]])
 def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
     """Parse a line of a graded file in the usual form: the query's id, and passages.
 
+    In what nobody asks for a number may be greater than any that the other parser knows.
+
     Raises:
         Refused: it is in another form, or is no valid JSON; what is wrong with it is not said.
     """
     try:
         if not line.isascii():
-            # In what it passes over the parser looks at everything but this.
+            # In what it passes over the parser does not look at this.
             line.decode()
         record = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

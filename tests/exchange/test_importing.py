@@ -377,8 +377,8 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (saving, "QUESTIONS_A_PART"),
         (kept_questions, "QUESTIONS_A_PART"),
         (kept_questions, "ROWS_A_PART"),
-        (kept_questions, "ROWS_WAITING"),
-        (kept_questions, "ROWS_HELD"),
+        (kept_questions, "CHARACTERS_SAVED"),
+        (kept_questions, "PARTS_HELD"),
         (importing, "MUCH"),
     ):
         monkeypatch.setattr(module, size, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.errors import FileError, InputError, Report
-from core.formats import KINDS_OF_FILE, Source, detect, read_run_lines
+from core.formats import KINDS_OF_FILE, Source, detect, read_run_lines, source
 from core.formats.graded import read_graded
 from core.formats.source import Limits, open_lines
 from core.formats.trec_qrels import write_qrels
@@ -212,6 +213,28 @@ def test_null_rating_is_kept_as_failed() -> None:
 def test_graded_lines_of_another_form(content: str) -> None:
     (message,) = refusals("graded", content)
     assert message.startswith("file:1: ")
+
+
+def member(content: bytes, flags: int, more: bytes = b"", checked: bool = True) -> bytes:
+    """A member of a gzip file with flags, what these say that follows, and where they say so its header's checksum."""
+    plain = gzip.compress(content)
+    header = plain[:3] + bytes([flags]) + plain[4:10] + more
+    checksum = zlib.crc32(header) & 0xFFFF ^ (not checked)
+    return header + (checksum.to_bytes(2, "little") if flags & 2 else b"") + plain[10:]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 16, 1 << 14])
+def test_every_header_that_gzip_allows_is_read_wherever_a_chunk_ends(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "PACKED_CHUNK", chunk)
+    extra, name = b"\x04\x00abcd", b"a name\0"
+    members = [member(b"q\ttext\n", 0), member(b"r\ttext\n", 2), member(b"", 8, name), member(b"s\ttext\n", 6, extra)]
+    several = [b"".join(members), b"".join(members[::-1]) + b"\0" * 5]
+    for data in (*several, *(member(b"q\ttext\n", flags, extra + name) for flags in (12, 14))):
+        assert refusals("queries", data) == []
+    for damaged in (member(b"q\ttext\n", 0x20), member(b"q\ttext\n", 2, checked=False), members[0] + b"garbage"):
+        assert [message.split(": ")[-1] for message in refusals("queries", damaged)] == ["the gzip data is damaged"]
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS_OF_FILE))

@@ -72,6 +72,9 @@ UNUSUAL = {
     "a nugget among questions": line(entry([0, 5]), entry([0, 5], key="nugget_id")),
     "an id that is a number": line(entry([0, 5])).replace(b'"q/1"', b"7"),
     "an id with a NUL": line(entry([0, 5]), entry([1, 1])).replace(b"q/1", b"q\\u0000"),
+    "an id with a NUL that another one takes the place of": line(entry([0, 5])).replace(
+        b'"question_id":"q/1"', b'"question_id":"\\u0000","question_id":"q/1"'
+    ),
     "an empty id": line(entry([0, 5])).replace(b"q/1", b""),
     "another sign where a digit was": line(entry([0, 5]), entry([0, 4])).replace(b":4}", b":x}"),
     "a digit more in an id": line(entry([0, 5]), entry([0, 4])).replace(b"q/1", b"q/2", 1),
@@ -113,6 +116,14 @@ UNUSUAL = {
 @pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
 def test_what_is_unusual_is_read_or_refused_as_by_the_parser(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(data) == parsed(data, monkeypatch)
+
+
+def test_a_line_that_is_refused_names_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_SYSTEMS", "1")
+    refused = line(entry([0, 5]), entry([1, 9]))
+    one, other = line(entry([0, 5])), line(entry([0, 5], INFO | {"prompt_class": "Q"}))
+    for data in (b"\n".join([refused, other]), b"\n".join([refused, one, other])):
+        assert read(data) == parsed(data, monkeypatch)
 
 
 @few
