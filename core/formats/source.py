@@ -42,8 +42,8 @@ OTHER_MAGIC = {
 }
 NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 BLANKS = " \t\r\v\f"
-ODD_FLAGS = 0xE2
-"""Of a gzip header: that it has a checksum of its own, and those that are reserved."""
+USUAL_FLAGS = 0b1001
+"""Of a gzip header: that the data may be text, and that it has a name."""
 # The library's types take its class for one of its errors.
 _DAMAGED = cast(type[Exception], IsalError)
 
@@ -512,7 +512,7 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
     with _open(source) as raw:
         head = raw.peek(8)[:8]
         if head.startswith(GZIP_MAGIC):
-            yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ODD_FLAGS)
+            yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
             return
         if source.name.lower().endswith(".gz"):
             raise _Broken("the file is not a gzip file, though its name ends in .gz")
@@ -531,8 +531,8 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
     """Expand gzip data.
 
     Args:
-        plain: whether the header of its first member, which most often is the only one, has none of `ODD_FLAGS`: these
-            isal sees otherwise than zlib.
+        plain: whether the header of its first member, which most often is the only one, has no other than
+            `USUAL_FLAGS`: what comes of others isal does not see as zlib does.
     """
     packed = expanded = 0
     members = 1

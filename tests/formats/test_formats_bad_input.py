@@ -230,8 +230,8 @@ def test_every_header_that_gzip_allows_is_read_wherever_a_chunk_ends(
     monkeypatch.setattr(source, "PACKED_CHUNK", chunk)
     extra, name = b"\x04\x00abcd", b"a name\0"
     members = [member(b"q\ttext\n", 0), member(b"r\ttext\n", 2), member(b"", 8, name), member(b"s\ttext\n", 6, extra)]
-    several = [b"".join(members), b"".join(members[::-1]) + b"\0" * 5]
-    for data in (*several, *(member(b"q\ttext\n", flags, extra + name) for flags in (12, 14))):
+    good = [b"".join(members), b"".join(members[::-1]) + b"\0" * 5, member(b"q\ttext\n", 9, name)]
+    for data in (*good, *(member(b"q\ttext\n", flags, extra + name) for flags in (12, 14))):
         assert refusals("queries", data) == []
     for damaged in (member(b"q\ttext\n", 0x20), member(b"q\ttext\n", 2, checked=False), members[0] + b"garbage"):
         assert [message.split(": ")[-1] for message in refusals("queries", damaged)] == ["the gzip data is damaged"]
