@@ -64,6 +64,14 @@ class TestQuestionBank:
         assert rows(app)[0]["done"] == "reworded, reweighted, retired"
         assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
 
+    def test_a_label_that_rests_on_a_part_is_shown_as_on_changes(self, small: Project) -> None:
+        edit(visit("question_bank"), "What is A?", text="Who is A?")
+        for label, sign in (("best", "≥"), ("mean", "≈")):
+            flips = [
+                one.label for one in visit("question_bank", label=label).button if (one.key or "").startswith("flip ")
+            ]
+            assert flips and all(f"→ {sign} " in one for one in flips), flips
+
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
         changed = drafts(small, "ann")["q1/a"].question

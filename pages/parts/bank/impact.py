@@ -22,7 +22,7 @@ from pages.parts.bank import window as bank_window
 from pages.parts.shared import presses, ui
 from pages.parts.shared.html import visible
 from pages.parts.shared.job_progress import pace, state, whose
-from pages.parts.shared.policy_widgets import View
+from pages.parts.shared.policy_widgets import View, sign_of_open
 
 FLIPS_SHOWN = 5
 BEGINNING = 60
@@ -202,8 +202,9 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
 def _arrow(change: LabelChange, policy: Policy) -> str:
     after = _label(change.after)
     if change.unknown:
-        # Under the mean a missing rating may move the label either way; elsewhere only up.
-        after = f"{after}?" if policy.label == "mean" else f"≥ {change.after or 0}"
+        sign = sign_of_open(policy.label)
+        # Of no rating a mean may be anything.
+        after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
     return f"{_label(change.before)} → {after}"
 
 

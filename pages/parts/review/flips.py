@@ -152,10 +152,8 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
 
 
 def _bound(found: StateChanges, flip: LabelFlip) -> str:
-    """The sign of a label that may still change: what is missing moves a mean either way, another label only up."""
-    if not flip.open_pairs or flip.after is None:
-        return ""
-    return "≈" if found.after.label == "mean" else "≥"
+    """The sign of a label that may still change."""
+    return policy_widgets.sign_of_open(found.after.label) if flip.open_pairs and flip.after is not None else ""
 
 
 def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, str]:

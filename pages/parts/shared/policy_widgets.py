@@ -71,6 +71,16 @@ class View:
     against: str | None
 
 
+def sign_of_open(label: str) -> str:
+    """The sign before a label that rests on a part of its ratings: what is missing moves a mean either way, any other
+    label only up.
+
+    Args:
+        label: the rule by which it comes of ratings.
+    """
+    return "≈" if label == "mean" else "≥"
+
+
 def chosen(project: Project) -> Policy:
     """The policy that the widgets of any screen have set; the default where none has."""
     default = Policy()
