@@ -15,6 +15,7 @@ from core.formats import queries
 from core.graders import Parsed
 from tests.fuzz import answers, oracles, round_trip, runner
 from tests.fuzz.bench import Bench
+from tests.fuzz.editing import ACTS
 from tests.fuzz.inputs import Input, shrunk, stored
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.limits import MEMORY
@@ -78,6 +79,25 @@ def test_an_input_that_fails_is_made_smaller() -> None:
 def test_good_files_are_accepted_and_bad_ones_refused(bench: Bench) -> None:
     assert sending(bench, "queries", b"q7\tsome words\n", deep=True) is None
     assert sending(bench, "queries", b"q7\n") is None
+    oracles.unchanged(bench, bench.rehearsal)
+
+
+def test_a_preview_of_a_good_file_is_accepted(bench: Bench) -> None:
+    assert sending(bench, "queries", b"q7\tsome words\n", preview=True) is None
+    oracles.unchanged(bench, bench.rehearsal)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_every_edit_that_people_make_is_accepted(bench: Bench, act: str) -> None:
+    given = {
+        "act": act,
+        "fields": {"note": "a note"},
+        "text": "What is it?\nWho is it?",
+        "number": 1,
+        "author": "ann",
+        "deep": False,
+    }
+    assert send(bench, Boundless(), Input("editing", (), given)) == (True, None)  # type: ignore[arg-type]
     oracles.unchanged(bench, bench.rehearsal)
 
 
