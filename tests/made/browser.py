@@ -18,7 +18,7 @@ from pathlib import Path
 from secrets import randbelow
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 from core.project import Project, open_project
 
@@ -158,6 +158,24 @@ def visit(page: Page, link: str) -> None:
     """Follow a link from outside, and wait until the page is ready."""
     page.goto(link)
     ready(page)
+
+
+def bring_into_view(thing: Locator) -> None:
+    """Scroll to something, and wait until the page has noticed.
+
+    A list closes when the page scrolls under it. A person's hand is not so quick as to open one before the page has
+    heard of the scrolling that led there.
+    """
+    thing.scroll_into_view_if_needed()
+    thing.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def choose_option(page: Page, label: str, option: str) -> None:
+    """Choose in a list by its label."""
+    box = page.get_by_role("combobox", name=label, exact=True)
+    bring_into_view(box)
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.types import Question
-from tests.made.browser import Server, empty_tab, ready, visit
+from tests.made.browser import Server, choose_option, empty_tab, ready, visit
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill, new_project
 
 
 def pick(page: Page, label: str, option: str) -> None:
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=option, exact=True).click()
+    choose_option(page, label, option)
     ready(page)
 
 

@@ -34,7 +34,7 @@ from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from pages.parts.shared import person
-from tests.made.browser import Server, as_it_is_now, ready
+from tests.made.browser import Server, as_it_is_now, choose_option, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
@@ -578,8 +578,7 @@ def test_digits_after_choosing_a_query_judge_its_first_passage(
     page = chromium_page
     page.goto(f"{server.address}/passages?project=chosen+query&query=q1")
     ready(page)
-    page.get_by_role("combobox", name="Query", exact=True).click()
-    page.get_by_role("option", name=queries["q2"], exact=True).click()
+    choose_option(page, "Query", queries["q2"])
     page.locator(".st-key-desk-list [aria-current=true]:focus").wait_for()
     ready(page)
     page.keyboard.press("2")

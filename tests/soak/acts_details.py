@@ -10,6 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 
+from tests.made.browser import bring_into_view
 from tests.soak.acts_bank import WEIGHTS, Row, any_row, wording
 from tests.soak.person import GLANCE, PATIENCE, Broken, NotNow, Person
 from tests.soak.screens import opened_query, rows
@@ -123,7 +124,7 @@ def merge(person: Person) -> str:
     box = person.page.get_by_test_id("stDialog").get_by_role("combobox", name="Questions", include_hidden=True).first
     # Fields of the questions have options of their own.
     options = person.page.get_by_role("listbox").get_by_role("option")
-    person.bring_into_view(box)
+    bring_into_view(box)
     box.click()
     for text in chosen:
         # Of a long list only what is in sight is there.

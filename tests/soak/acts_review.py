@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Locator, expect
 
+from tests.made.browser import bring_into_view
 from tests.soak.person import PATIENCE, NotNow, Person
 
 VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
@@ -271,7 +272,7 @@ def order(person: Person) -> str:
     box = person.page.get_by_role("combobox", name=re.compile("Order$")).first
     if person.there(box) and person.chance(0.5):
         here = box.input_value()
-        person.bring_into_view(box)
+        bring_into_view(box)
         box.click()
         options = person.page.get_by_role("listbox").get_by_role("option")
         expect(options.first).to_be_visible(timeout=PATIENCE)

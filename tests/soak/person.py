@@ -19,6 +19,8 @@ from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.made.browser import bring_into_view
+
 PATIENCE = 90_000
 """Milliseconds after which something that a person waits for is taken not to come; generous, as machines are busy."""
 
@@ -302,15 +304,6 @@ class Person:
             box.fill(text)
             box.press("Tab")
 
-    def bring_into_view(self, thing: Locator) -> None:
-        """Scroll to something, and wait until the page has noticed.
-
-        A list closes when the page scrolls under it. A person's hand is not so quick as to open one before the page
-        has heard of the scrolling that led there.
-        """
-        thing.scroll_into_view_if_needed()
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
     def choose(self, label: str | re.Pattern[str], option: str) -> None:
         """Choose in a list by its label."""
         self.pick(self.page.get_by_role("combobox", name=label).first, option)
@@ -319,7 +312,7 @@ class Person:
         """Choose in a list that one sees."""
         if box.input_value() == option:
             return
-        self.bring_into_view(box)
+        bring_into_view(box)
         box.click()
         with self.drawn():
             self.page.get_by_role("option", name=option, exact=True).first.click()
