@@ -26,9 +26,11 @@ from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state
 from core.review.disagreements import settling
 from core.review.disagreements.agreement import Agreement, agreement, table_csv, table_latex
 from core.review.disagreements.check_next import Check, CheckNext
-from core.review.disagreements.queue import Cell, Giving, Order, Outcome, Queue, Row, outcome, queue
+from core.review.disagreements.outcome import Outcome, outcome
+from core.review.disagreements.queue import Cell, Giving, Order, Queue, Row, queue, row_of
 from core.review.disagreements.record import (
     NO_REASON,
+    AlreadySettled,
     Case,
     Settling,
     acts,
@@ -72,6 +74,7 @@ __all__ = [
     "STANDINGS",
     "Agreeing",
     "Agreement",
+    "AlreadySettled",
     "AskedQuestion",
     "BetweenPeople",
     "Case",
@@ -145,6 +148,7 @@ __all__ = [
     "record",
     "record_csv",
     "reopen",
+    "row_of",
     "search",
     "segments",
     "settle_by_comment",

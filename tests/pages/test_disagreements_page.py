@@ -114,6 +114,7 @@ def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
     case = queued(app)["open"]
     first = [one["id"] for one in case["asked"][:1]]
     usual = {"question": "".join(first), "questions": first, "source": (case["judged"] or [""])[0]}
+    usual["values"] = case["values"]
     return act(app, "settle", case=case["id"], how=how, reason=reason, **(usual | said))
 
 
@@ -460,13 +461,66 @@ class TestSettling:
         assert "reason is empty" in queued(app)["error"]["message"]
         assert (record(small), open_case(app)) == ([], "p3")
 
-    def test_a_case_that_somebody_else_settles_meanwhile_says_so(self, small: Project) -> None:
+    def test_a_case_that_somebody_else_settles_meanwhile_says_who_did_how_and_what_was_typed(
+        self, small: Project
+    ) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
         settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
         app = settle(app, "comment", "mine")
-        assert "not in the queue any more" in queued(app)["error"]["message"]
+        assert news(app) == (
+            "Your comment on passage p3 of “query q1” was not saved. bob settled it meanwhile, by comment: seen."
+            " You had written: “mine”"
+        )
+        assert queued(app)["said"]["refused"] == "q1 p3"
+        assert (open_case(app), queued(app)["error"], queued(app)["gone"]) == ("p7", None, "")
         assert [one.author for one in record(small)] == ["bob"]
+        # Where settled ones are shown it is still there.
+        app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
+        assert "by comment: seen" in news(app) and len(record(small)) == 1
+
+    def test_what_was_refused_is_said_though_more_was_asked_for_at_once(self, small: Project) -> None:
+        app = visit("disagreements")
+        sides = Labels(Policy()), Judgments()
+        settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
+        mine = {"do": "settle", "case": "q1 p3", "values": [4, 0], "how": "comment", "reason": "mine"}
+        acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
+        assert "bob settled it meanwhile" in news(tell(app, "cases", "acts", acts))
+
+    @pytest.mark.parametrize("cell", ["", "5:0"])
+    def test_a_case_whose_label_another_changes_meanwhile_stays_open_and_says_so(
+        self, project: Project, cell: str
+    ) -> None:
+        passages = [f"p{i:02}" for i in range(60)]
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
+        judge(project, {("q1", p): 0 for p in passages})
+        app = visit("disagreements", cell=cell)
+        override(project, "a", "p00", 4, "nearly", "bob")
+        app = settle(app, "comment", "both are right")
+        assert news(app).startswith(
+            "Your comment on passage p00 of “query q1” was not saved. It has changed since you opened it: label 5 → 4."
+        )
+        assert ("All cases are listed" in news(app)) is bool(cell)
+        assert (open_case(app), queued(app)["open"]["values"], record(project)) == ("p00", [4, 0], [])
+        app = settle(app, "comment", "both are right")
+        assert [(one.case.place[1], one.case.left_value) for one in record(project)] == [("p00", 4)]
+        assert queued(app)["said"]["refused"] == ""
+
+    def test_a_case_on_which_the_sides_agree_meanwhile_says_so(self, small: Project) -> None:
+        app = visit("disagreements")
+        for question in "bc":
+            override(small, f"q1/{question}", "p3", 0, "it does not say", "bob")
+        app = settle(app, "comment", "mine")
+        assert "label 4 → 0. It is not in this list any more. You had written: “mine”" in news(app)
+        assert (open_case(app), record(small)) == ("p7", [])
+
+    def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(self, project: Project) -> None:
+        passages = [f"p{i:02}" for i in range(30)]
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
+        judge(project, {("q1", p): 0 for p in passages})
+        app = settle(visit("disagreements"), "override", "nearly", rating=4)
+        assert "The case stays in the queue." in news(app)
+        assert (open_case(app), queued(app)["open"]["at"]) == ("p00", 29)
 
     def test_between_two_sources_one_judgment_is_disputed(self, small: Project) -> None:
         assess(small, "q1", "p1", 0, "bob")

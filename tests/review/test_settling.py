@@ -16,6 +16,7 @@ from core.errors import InputError
 from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
 from core.project import Project, open_project
 from core.review import (
+    AlreadySettled,
     Case,
     Judgments,
     Labels,
@@ -245,6 +246,23 @@ class TestRefusals:
         with pytest.raises(InputError, match="reason is empty"):
             settle_by_override(small, one, ["q1/a"], 1, reason, "ann")
         assert (acts(small), overrides(small)) == (0, [])
+
+    def test_whoever_wants_to_be_first_is_told_who_was(self, own: Project) -> None:
+        one = case(own, "p1")
+        settle_by_comment(own, one, "seen", "bob")
+        for settle in (
+            lambda: settle_by_comment(own, one, "mine", "ann", first=True),
+            lambda: settle_by_override(own, one, ["q1/a"], 0, "mine", "ann", first=True),
+            lambda: settle_by_edit(own, one, "q1/a", "mine", "ann", first=True),
+            lambda: settle_by_dispute(own, one, "NIST", "mine", "ann", first=True),
+        ):
+            with pytest.raises(AlreadySettled, match="bob settled this case meanwhile: seen") as refused:
+                settle()
+            assert refused.value.settling.author == "bob"
+        assert (len(record(own)), overrides(own)) == (1, [])
+        reopen(own, one, "look again", "bob")
+        settle_by_comment(own, one, "mine", "ann", first=True)
+        assert record(own)[0].author == "ann"
 
     def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
         with pytest.raises(InputError, match="'others' has given no judgment"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.bank import latest_version
-from core.labels import Policy, basis, graded_pairs
-from core.measures import matching
+from core.labels import basis, graded_pairs
 from core.project import Project
 from core.review.disagreements.agreement import Pair
 from core.review.disagreements.check_next import Check, CheckNext, check_next, disagreeing
 from core.review.disagreements.record import Place, Settling, settled
 from core.review.disagreements.settling import side_name
-from core.review.disagreements.sides import Labels, Matched, Person, Side, match
-from core.review.passages.desk import label_with, read_passage
+from core.review.disagreements.sides import Labels, Matched, Side, match
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,90 +124,53 @@ def queue(
         at = _place_of(found, rows, case)
         at = min(offset, len(rows) - 1) if at is None else at
         offset = max(0, at - at % limit)
-    shown = rows[offset : offset + limit]
-    pairs = _pairs(project, found.pairs.iloc[shown])
-    left_from, right_from = (_given_by(project, side, pairs) for side in (left, right))
     return Queue(
         total=len(rows),
         hidden=0 if show_settled else int(done.sum()),
         first=offset,
-        rows=[
-            Row(
-                pair,
-                left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
-                right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
-                checks.get(int(row)),
-                cases.get((pair.query_id, pair.passage_id, pair.question_id)),
-            )
-            for row, pair in zip(shown, pairs, strict=True)
-        ],
+        rows=_rows(project, (left, right), found, rows[offset : offset + limit], checks, cases),
         next_up=next_up,
     )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What an override would make of a pair.
+def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
+    """What two sides say of something now, wherever it stands in a queue; also where they agree, or it is settled.
 
-    Args:
-        before, after: the label under the policy; None for no label.
-        also: other questions that give the label after it too, highest rating first.
-        left, right: what the sides would say; None where a side would have no label.
-        agrees: whether the sides would agree then.
-    """
-
-    before: int | None
-    after: int | None
-    also: tuple[Giving, ...]
-    left: int | None
-    right: int | None
-    agrees: bool
-
-
-def outcome(
-    project: Project,
-    left: Side,
-    right: Side,
-    pair: Pair,
-    policy: Policy,
-    question_ids: Collection[str],
-    rating: int,
-    author: str,
-) -> Outcome:
-    """What another rating for some questions would make of a pair, before it is given.
-
-    Args:
-        policy: the label is that under it.
-        question_ids: the questions that all get the rating.
-        author: who would give the rating; it counts as this person's where a side is a person.
+    Returns:
+        None where one of the sides says nothing of it.
 
     Raises:
-        InputError: as for `core.review.agreement` and `core.review.read_passage`.
+        InputError: as for `core.review.agreement`.
     """
     found = match(project, left, right)
+    at = _place_of(found, np.arange(len(found.pairs)), case)
+    if at is None:
+        return None
+    cases = settled(project, side_name(project, left), side_name(project, right))
+    return _rows(project, (left, right), found, np.array([at]), {}, cases)[0]
 
-    def says(side: Side, value: int) -> int | None:
-        if isinstance(side, Person):
-            return rating if side.author == author and pair.question_id in question_ids else value
-        # Beside a person, and where no override counts, a grader says what it says.
-        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
-            return value
-        desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
-        return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
 
-    values = says(left, pair.left), says(right, pair.right)
-    same = matching(found.left.scale, found.right.scale)
-    desk = read_passage(project, policy, pair.query_id, pair.passage_id)
-    after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
-    others = [
-        Giving(one.question.question_id, one.question.shown, one.rating)
-        for one in desk.asked
-        if after and policy.label != "mean" and one.counts and one.question.weight > 0
-        if one.question.question_id not in question_ids and one.rating is not None and one.rating >= after
+def _rows(
+    project: Project,
+    sides: tuple[Side, Side],
+    found: Matched,
+    shown: NDArray[np.int64],
+    checks: Mapping[int, Check],
+    cases: Mapping[Place, Settling],
+) -> list[Row]:
+    """Some of the pairs that two sides have in common, by their numbers, with what they rest on."""
+    pairs = _pairs(project, found.pairs.iloc[shown])
+    left_from, right_from = (_given_by(project, side, pairs) for side in sides)
+    return [
+        Row(
+            pair,
+            left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
+            right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
+            checks.get(int(row)),
+            cases.get((pair.query_id, pair.passage_id, pair.question_id)),
+        )
+        for row, pair in zip(shown, pairs, strict=True)
     ]
-    also = tuple(sorted(others, key=lambda one: -one.rating))
-    agrees = values[0] is not None and values[1] in same.get(values[0], ())
-    return Outcome(desk.label, after, also, *values, agrees)
 
 
 def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:

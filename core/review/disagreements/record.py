@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from core.bank import latest_version
+from core.errors import InputError
 from core.project import Project
 from core.tables import csv_text
 from core.types import Act
@@ -74,6 +75,21 @@ class Settling:
     next_act: Act | None = None
     in_force: bool = False
     others: int = 0
+
+
+class AlreadySettled(InputError):
+    """Somebody settled a case before one who had not seen it.
+
+    Attributes:
+        settling: what settles it.
+    """
+
+    def __init__(self, settling: Settling) -> None:
+        super().__init__(
+            f"{settling.author} settled this case meanwhile: {settling.reason}",
+            "Look at it; where it is wrong, reopen it.",
+        )
+        self.settling = settling
 
 
 _CASES = (

@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.labels import overrides, queries_of_questions, write_override, write_withdrawal
 from core.project import Cursor, Project, as_name, find_source, log
 from core.review.disagreements.agreement import Pair
-from core.review.disagreements.record import NO_REASON, Case, settled
+from core.review.disagreements.record import NO_REASON, AlreadySettled, Case, settled
 from core.review.disagreements.sides import Judgments, Labels, Side
 from core.text import clean_text
 from core.types import Act
@@ -49,7 +49,13 @@ def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
 
 
 def settle_by_override(
-    project: Project, case: Case, question_ids: Sequence[str], rating: int, reason: str, author: str
+    project: Project,
+    case: Case,
+    question_ids: Sequence[str],
+    rating: int,
+    reason: str,
+    author: str,
+    first: bool = False,
 ) -> list[int]:
     """Override the rating of questions for the passage, and settle the case with that.
 
@@ -57,12 +63,14 @@ def settle_by_override(
 
     Args:
         question_ids: the questions that all get the rating; at least one.
+        first: whether it is refused where somebody has settled the case already.
 
     Returns:
         The keys of the overrides, in the same order.
 
     Raises:
-        InputError: no question, a rating out of range, no reason, or an unknown query, question or passage.
+        InputError: no question, a rating out of range, no reason, or an unknown query, question or passage; or
+            `AlreadySettled`.
     """
     if not question_ids:
         raise InputError("No question is chosen.", "Choose the questions whose rating is wrong.")
@@ -79,49 +87,56 @@ def settle_by_override(
             write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
             for question_id in question_ids
         ]
-        _record(project, cursor, case, "override", reason, author, touched=question_ids[0], rating=rating)
+        _record(project, cursor, case, "override", reason, author, question_ids[0], rating, first=first)
     return keys
 
 
-def settle_by_edit(project: Project, case: Case, question_id: str | None, reason: str, author: str) -> None:
+def settle_by_edit(
+    project: Project, case: Case, question_id: str | None, reason: str, author: str, first: bool = False
+) -> None:
     """Settle a case because the question is to be reworded, retired or added.
 
     Args:
         question_id: the question to blame; None where one is missing in the bank.
         reason: what is wrong with it.
+        first: whether it is refused where somebody has settled the case already.
 
     Raises:
-        InputError: no reason, or an unknown query, question or passage.
+        InputError: no reason, or an unknown query, question or passage; or `AlreadySettled`.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "edit", reason, author, touched=question_id)
+        _record(project, cursor, case, "edit", reason, author, question_id, first=first)
 
 
-def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str) -> None:
+def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str, first: bool = False) -> None:
     """Settle a case because a judgment is held to be wrong. The judgment stays and counts as before.
 
     Args:
         source: of the judgment; one of the two sides.
+        first: whether it is refused where somebody has settled the case already.
 
     Raises:
-        InputError: no reason, no such judgment in this case, or an unknown query or passage.
+        InputError: no reason, no such judgment in this case, or an unknown query or passage; or `AlreadySettled`.
     """
     values = {case.left: case.left_value, case.right: case.right_value}
     value = values.get(_judgments_of(source))
     if value is None:
         raise InputError(f"'{source}' has given no judgment in this case.", "Dispute the judgment of one of its sides.")
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "dispute", reason, author, source=source, value=value)
+        _record(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
 
 
-def settle_by_comment(project: Project, case: Case, comment: str, author: str) -> None:
+def settle_by_comment(project: Project, case: Case, comment: str, author: str, first: bool = False) -> None:
     """Settle a case as it is, with a comment.
 
+    Args:
+        first: whether it is refused where somebody has settled the case already.
+
     Raises:
-        InputError: no comment, or an unknown query or passage.
+        InputError: no comment, or an unknown query or passage; or `AlreadySettled`.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "comment", comment, author)
+        _record(project, cursor, case, "comment", comment, author, first=first)
 
 
 def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
@@ -186,7 +201,10 @@ def _record(
     rating: int | None = None,
     source: str | None = None,
     value: int | None = None,
+    first: bool = False,
 ) -> None:
+    if first and (done := settled(project, case.left, case.right).get(case.place)):
+        raise AlreadySettled(done)
     reason = clean_text(reason).strip()
     if not reason:
         raise InputError("The reason is empty.", "Say in a few words why the case is settled.")

@@ -11,10 +11,11 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.labels import Policy
 from core.project import Project
-from core.review import Cell, Order, Queue, Row, Side, agreement, queue
+from core.review import AlreadySettled, Cell, Order, Queue, Row, Side, agreement, queue, row_of
 from pages.parts.review import place, settling, table
-from pages.parts.review.case_data import CASES_A_PAGE, at_of_address, id_of, name_of
-from pages.parts.shared import address
+from pages.parts.review.case_data import ACTS as ACT_NAMES
+from pages.parts.review.case_data import CASES_A_PAGE, act_words, at_of_address, id_of, name_of
+from pages.parts.shared import address, ui
 from pages.parts.shared.acting import Act
 from pages.parts.shared.html import as_shown
 
@@ -33,7 +34,8 @@ class Desk:
     Args:
         policy: None where nothing has been graded.
         measure: that an order by effect goes by.
-        said: words for what was done last, and whether it can be put back; they stay until one goes on.
+        said: words for what was done last, and whether it can be put back; they stay until one goes on. Where it was
+            refused, because somebody else was there before, of which case.
         error: why something could not be done.
         weighed: what a rating would make of the open case.
     """
@@ -47,14 +49,21 @@ class Desk:
     said: dict[str, Any] | None = field(default_factory=_kept)
     error: dict[str, str] | None = None
     weighed: dict[str, Any] | None = None
+    _refused: str = ""
 
-    def say(self, words: str, undo: bool) -> None:
-        """Say what was done."""
-        self.said = {"words": as_shown(words), "undo": undo}
+    def say(self, words: str, undo: bool, refused: str = "") -> None:
+        """Say what was done, or of which case it was refused."""
+        # Of several acts that came together none is refused without a word.
+        words = f"{self._refused} {words}".lstrip()
+        if refused:
+            self._refused = words
+        self.said = {"words": as_shown(words), "undo": undo, "refused": refused}
         st.session_state[SAID] = self.said
 
     def forget(self) -> None:
         """Say no more of what was done before."""
+        if self._refused:
+            return
         self.said = None
         st.session_state.pop(SAID, None)
 
@@ -67,17 +76,18 @@ def do(desk: Desk, act: Act) -> None:
         desk.error = {"message": error.message, "hint": error.hint or ""}
 
 
-def listed(desk: Desk, cell: Cell | None) -> Queue:
-    """The page of the queue with the open case.
+def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:
+    """The page of the queue with a case.
 
     Args:
         cell: the one of the table that is listed; None for all disagreements.
+        case: None for the open one.
     """
     query_id = place.named("query") or None
     with st.spinner("Looking for what to check", show_time=False):
         return queue(
             desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
-            at_of_address(), query_id, _place(place.named("case")),
+            at_of_address(), query_id, _place(place.named("case") if case is None else case),
         )  # fmt: skip
 
 
@@ -126,18 +136,22 @@ def _put_back(desk: Desk, act: Act) -> None:
         st.session_state.pop(DONE)
 
 
-def _case(desk: Desk, act: Act) -> tuple[Row, int]:
-    """The case that an act is about, and its place in the queue."""
-    cell = table.chosen_cell(agreement(desk.project, desk.left, desk.right))
-    page = listed(desk, cell)
-    for at, row in enumerate(page.rows):
-        if id_of(row) == act["case"]:
-            return row, page.first + at
-    raise WorkbenchError("This case is not in the queue any more.", "Somebody may have settled it: go on.")
+def _case(desk: Desk, act: Act) -> Row:
+    """The case that an act is about, wherever it stands by now."""
+    row = row_of(desk.project, desk.left, desk.right, _place(act["case"]))
+    if row is None:
+        raise WorkbenchError("One of the sides says nothing of this case any more.", "Go on to the next one.")
+    return row
+
+
+def _number(desk: Desk, case: str, cell: Cell | None) -> int | None:
+    """Which one in the queue a case is; None where it is not listed."""
+    page = listed(desk, cell, case)
+    return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
 def _weigh(desk: Desk, act: Act) -> None:
-    row, _ = _case(desk, act)
+    row = _case(desk, act)
     if desk.policy is not None:
         rating = int(act["rating"])
         found = settling.weigh(desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating)
@@ -145,23 +159,73 @@ def _weigh(desk: Desk, act: Act) -> None:
 
 
 def _reopen(desk: Desk, act: Act) -> None:
-    row, _ = _case(desk, act)
+    row = _case(desk, act)
     if row.settling is not None:
         desk.say(settling.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
 
 
 def _settle(desk: Desk, act: Act) -> None:
-    row, at = _case(desk, act)
-    done = settling.settle(desk.project, desk.left, desk.right, row, desk.policy, act)
+    row = _case(desk, act)
+    if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
+        _say_changed(desk, act, row)
+        return
+    cell = table.chosen_cell(agreement(desk.project, desk.left, desk.right))
+    at = _number(desk, act["case"], cell)
+    try:
+        done = settling.settle(desk.project, desk.left, desk.right, row, desk.policy, act)
+    except AlreadySettled as error:
+        _say_settled(desk, act, row, error)
+        return
     st.session_state[DONE] = done
     desk.say(done.words, done.case is not None)
     if done.case is not None:
         # What is settled leaves the queue and the next case takes its place, unless settled ones are shown.
         stays = with_settled()
-        place.put(case="", at=at + stays)
+        place.put(case="", at=(at_of_address() if at is None else at) + stays)
+    else:
+        # Another label may have led it to another place in the queue.
+        place.put(case=act["case"])
     if act["how"] == "edit" and act.get("bank"):
         place.write()
         settling.to_bank(row.pair.query_id, row.pair.passage_id)
+
+
+def _say_changed(desk: Desk, act: Act, row: Row) -> None:
+    """Refuse what was meant for other values than the case has now; it stays open, with what was typed."""
+    case, now = act["case"], (row.pair.left, row.pair.right)
+    found = agreement(desk.project, desk.left, desk.right)
+    pairs = zip(found.names, act["values"], now, strict=True)
+    differ = [f"{name} {was} → {value}" for name, was, value in pairs if was != value]
+    words = f"{_lost(act, row)} It has changed since you opened it: {', '.join(differ)}."
+    cell = table.chosen_cell(found)
+    if cell is not None and _number(desk, case, cell) is None and _number(desk, case, None) is not None:
+        words += " All cases are listed, as it left the cell that you had chosen."
+        cell = None
+        place.put(cell="")
+    if _number(desk, case, cell) is None:
+        desk.say(f"{words} It is not in this list any more. {_typed(act)}", False, case)
+        return
+    place.put(case=case)
+    desk.say(f"{words} Look at it, and settle it once more.", False, case)
+
+
+def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
+    """Refuse to settle what somebody has settled meanwhile, and say who, how, and what was to be said."""
+    done = error.settling
+    place.put(case=act["case"] if with_settled() else "")
+    how = f"{act_words(done)}: {ui.shortened(done.reason, 300)}"
+    words = f"{_lost(act, row)} {done.author} settled it meanwhile, by {how}"
+    desk.say(f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_typed(act)}", False, act["case"])
+
+
+def _lost(act: Act, row: Row) -> str:
+    """What was not saved, and of which case."""
+    query = ui.shortened(row.pair.query_text, 80)
+    return f"Your {ACT_NAMES[act['how']]} on passage {row.pair.passage_id} of “{query}” was not saved."
+
+
+def _typed(act: Act) -> str:
+    return f"You had written: “{ui.shortened(str(act.get('reason') or ''), 300)}”"
 
 
 ACTS: Mapping[str, Callable[[Desk, Act], None]] = {

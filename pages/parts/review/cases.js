@@ -73,12 +73,15 @@ class Desk {
     if (!this.drafts || this.drawn.home !== data.home) this.drafts = new Drafts(data.home);
     this.drawn.home = data.home;
     if (this.sent && this.sent.id <= data.taken) {
-      if (!data.error) {
+      const refused = data.said?.refused === this.sent.case;
+      if (!data.error && !refused) {
         this.drafts.drop(this.sent.case);
         this.moved = true;
         // The same case, still open: the next override of it begins anew.
         if (data.open?.id === this.sent.case) delete this.drawn.pane;
       }
+      // What was typed is kept; where another case is open now, one is to see that.
+      if (refused) this.moved = data.open?.id !== this.sent.case;
       this.sent = null;
     }
     this.part("tables", this.aboutTables(), () => this.showTables());
@@ -287,7 +290,7 @@ class Desk {
     const parts = [];
     if (gone && !said) parts.push(make("span", {}, gone));
     if (said) {
-      parts.push(make("span", { dir: "auto" }, said.words));
+      parts.push(make(said.refused ? "b" : "span", { dir: "auto" }, said.words));
       if (said.undo) {
         parts.push(
           make("button", { type: "button", class: "link", onclick: () => this.act("put back") }, "Put it back"),

@@ -286,7 +286,8 @@ class Settle {
       return;
     }
     const bank = event.submitter?.value === "bank";
-    this.act("settle", { case: this.open.id, how, question, questions, rating, source, reason, bank, leaves: this.leaves() });
+    const { id, values } = this.open;
+    this.act("settle", { case: id, values, how, question, questions, rating, source, reason, bank, leaves: this.leaves() });
   }
 }
 

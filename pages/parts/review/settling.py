@@ -12,6 +12,7 @@ from core.errors import WorkbenchError
 from core.labels import Policy, override_all
 from core.project import Project, find_source
 from core.review import (
+    AlreadySettled,
     AskedQuestion,
     Case,
     Judgments,
@@ -113,12 +114,10 @@ def settle(
 
     Raises:
         InputError: no reason, or anything else that `core.review` refuses.
+        AlreadySettled: somebody was first.
     """
     if row.settling is not None:
-        raise WorkbenchError(
-            f"This case was settled meanwhile, by {row.settling.author}.",
-            "Go on to the next one, or show settled cases.",
-        )
+        raise AlreadySettled(row.settling)
     case = case_of(project, left, right, row.pair)
     how, reason = given["how"], str(given.get("reason") or "")
     question_id = given.get("question") or None
@@ -129,17 +128,17 @@ def settle(
         found = outcome(project, left, right, row.pair, used, questions, rating, me)
         leaves = found.agrees or bool(given.get("leaves"))
         if leaves:
-            settle_by_override(project, case, questions, rating, reason, me)
+            settle_by_override(project, case, questions, rating, reason, me, first=True)
         else:
             override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
         said = _label_words(found, rating, given=True)
         return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
-        settle_by_edit(project, case, question_id, reason, me)
+        settle_by_edit(project, case, question_id, reason, me, first=True)
     elif how == "dispute":
-        settle_by_dispute(project, case, str(given["source"]), reason, me)
+        settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
     else:
-        settle_by_comment(project, case, reason, me)
+        settle_by_comment(project, case, reason, me, first=True)
     return Done(f"{HOW[how]}: the case is settled. It stays in the record.", case, False)
 
 

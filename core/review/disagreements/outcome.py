@@ -1,0 +1,79 @@
+"""What another rating would make of a disagreement, before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from core.labels import Policy
+from core.measures import matching
+from core.project import Project
+from core.review.disagreements.agreement import Pair
+from core.review.disagreements.queue import Giving
+from core.review.disagreements.sides import Labels, Person, Side, match
+from core.review.passages.desk import label_with, read_passage
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an override would make of a pair.
+
+    Args:
+        before, after: the label under the policy; None for no label.
+        also: other questions that give the label after it too, highest rating first.
+        left, right: what the sides would say; None where a side would have no label.
+        agrees: whether the sides would agree then.
+    """
+
+    before: int | None
+    after: int | None
+    also: tuple[Giving, ...]
+    left: int | None
+    right: int | None
+    agrees: bool
+
+
+def outcome(
+    project: Project,
+    left: Side,
+    right: Side,
+    pair: Pair,
+    policy: Policy,
+    question_ids: Collection[str],
+    rating: int,
+    author: str,
+) -> Outcome:
+    """What another rating for some questions would make of a pair, before it is given.
+
+    Args:
+        policy: the label is that under it.
+        question_ids: the questions that all get the rating.
+        author: who would give the rating; it counts as this person's where a side is a person.
+
+    Raises:
+        InputError: as for `core.review.agreement` and `core.review.read_passage`.
+    """
+    found = match(project, left, right)
+
+    def says(side: Side, value: int) -> int | None:
+        if isinstance(side, Person):
+            return rating if side.author == author and pair.question_id in question_ids else value
+        # Beside a person, and where no override counts, a grader says what it says.
+        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
+            return value
+        desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
+        return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
+
+    values = says(left, pair.left), says(right, pair.right)
+    same = matching(found.left.scale, found.right.scale)
+    desk = read_passage(project, policy, pair.query_id, pair.passage_id)
+    after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
+    others = [
+        Giving(one.question.question_id, one.question.shown, one.rating)
+        for one in desk.asked
+        if after and policy.label != "mean" and one.counts and one.question.weight > 0
+        if one.question.question_id not in question_ids and one.rating is not None and one.rating >= after
+    ]
+    also = tuple(sorted(others, key=lambda one: -one.rating))
+    agrees = values[0] is not None and values[1] in same.get(values[0], ())
+    return Outcome(desk.label, after, also, *values, agrees)
