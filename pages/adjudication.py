@@ -107,18 +107,23 @@ if not may_decide(project, ui.person()):
         "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
         "people",
     )
-with ui.errors():
+# It has its place when it says nothing, too: else what comes after it would be drawn anew while somebody types there.
+told = st.container()
+with told, ui.errors():
     deciding.act(project)
 found = contested(project)
+deciding.arrive(project, found)
 counts = Counter(one.standing for one in found)
 state = st.segmented_control(
-    "Show", list(TITLES), default="differs", key="adjudicated state", required=True, label_visibility="collapsed",
+    "Show", list(TITLES), key=deciding.STATE, required=True, label_visibility="collapsed",
     format_func=lambda name: f"{TITLES[name]} {counts[name]:,}",
 )  # fmt: skip
 listed = [one for one in found if one.standing == state]
+if deciding.lacking():
+    told.warning("What the address names is not listed here." + " Another one is open in its stead." * bool(listed))
 if not listed:
     ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.")
-at = deciding.opened(project, listed)
+at = deciding.opened(listed)
 one = listed[at]
 step(project, listed, at)
 with st.container(horizontal=True, key="adjudicate"):

@@ -21,7 +21,7 @@ from core.project import (
     set_due,
     set_member,
 )
-from core.review import decisions
+from core.review import decide, decisions
 from tests.made.browser import Server, as_it_is_now, ready
 from tests.made.browser import visit as go_to
 from tests.made.projects import new_project
@@ -145,6 +145,42 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
 
 def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
     assert holds(visit("adjudication"), "place") == {"query": "q1", "passage": "p1", "question": ""}
+
+
+def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
+    first, second = ("q1", "p1", None), ("q1", "p2", None)
+    decide(differing, first, 2, "by the guidelines", "olga")
+    app = visit("adjudication", query="q1", passage="p1")
+    assert holds(app, "deciding")["chosen"] == list(first)
+    assert app.segmented_control("adjudicated state").value == "decided"
+    # Whoever chooses another list sees that one, though the address came by a link; where it is empty it says so.
+    app.segmented_control("adjudicated state").set_value("differs")
+    assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
+    assert holds(app, "place")["passage"] == "p2"
+    decide(differing, second, 2, "by the guidelines", "olga")
+    assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
+    assert "Nothing differs." in said(visit("adjudication"))
+
+
+def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project) -> None:
+    decide(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
+    app = visit("adjudication")
+    assert holds(app, "place")["passage"] == "p2"
+    app.query_params.update(query="q1", passage="p2")
+    app.segmented_control("adjudicated state").set_value("decided")
+    sound(app.run())
+    assert holds(app, "deciding")["chosen"][1] == "p1"
+    assert holds(app, "place") == {"query": "q1", "passage": "p1", "question": ""}
+
+
+def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
+    app = visit("adjudication", query="q1", passage="p7")
+    assert "What the address names is not listed here." in as_text(app.warning[0].value)
+    assert holds(app, "deciding")["chosen"][1] == "p1"
+    # It is said until one goes on.
+    assert sound(app.run()).warning
+    place = holds(app, "deciding")["places"][1]
+    assert not tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": place}]).warning
 
 
 def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:

@@ -20,8 +20,12 @@ AHEAD = 20
 """So many places before and after the open one the browser can go to while the server is at work."""
 NAMES = ("query", "passage", "question")
 """What the address says of the place that is open."""
+STATE = "adjudicated state"
+"""Key of the standing whose list is chosen."""
 _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 """Keys of the places in their order, those included that were listed before, and of when places were decided on."""
+_LACKING = "lacking to decide"
+"""Key of the list that is shown because the address named a place that is in none."""
 
 _HERE = Path(__file__)
 _component = st.components.v2.component(
@@ -54,26 +58,45 @@ def stated(one: Contested) -> str | None:
     return one.decision and one.decision.stated_at.isoformat()
 
 
-def opened(project: Project, listed: list[Contested]) -> int:
+def arrive(project: Project, found: list[Contested]) -> None:
+    """Where somebody came by the address, choose the list in which the place that it names stands now.
+
+    To be called before the choice of the list is drawn, whose key is `STATE`.
+
+    Args:
+        found: the places of all lists.
+    """
+    named = (st.query_params.get(name) for name in NAMES)
+    given = {name: key for name, key in zip(NAMES, named, strict=True) if key}
+    came = _places().come(project.name, given)
+    standing = next((one.standing for one in found if one.place == _now()), None)
+    if came and standing is not None:
+        st.session_state[STATE] = standing
+    st.session_state.setdefault(STATE, "differs")
+    if came:
+        st.session_state[_LACKING] = st.session_state[STATE] if given and standing is None else ""
+
+
+def opened(listed: list[Contested]) -> int:
     """The number in the list of the place that is open: what was gone to, or what the address names.
 
     Where that is in the list no more, as what was decided is not, the next one opens that is, and the address names it.
     """
-    named = (st.query_params.get(name) for name in NAMES)
-    _places().come(project.name, {name: key for name, key in zip(NAMES, named, strict=True) if key})
-    now = tuple(_places().now.get(name) for name in NAMES)
+    now = _now()
     numbers = {one.place: at for at, one in enumerate(listed)}
     order: list[Place] = st.session_state.get(_LISTED, [])
     if not numbers.keys() <= set(order):
         order = st.session_state[_LISTED] = list(numbers)
-    if any(now) and now not in numbers and now not in order:
-        # What a link names may be listed under another standing, which somebody may choose next.
-        return 0
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
     _places().stay(_named(now), NAMES)
     return numbers[now]
+
+
+def lacking() -> bool:
+    """Whether the address named a place that is in no list, and another one is open in its stead."""
+    return st.session_state.get(_LACKING) == st.session_state[STATE]
 
 
 def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
@@ -105,6 +128,8 @@ def act(project: Project) -> None:
     """
     asked = _asked()
     acts = list(asked.acts)
+    if acts:
+        st.session_state[_LACKING] = ""
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
         # Taken only then: where the run ends here, the next one comes by it again.
@@ -141,6 +166,12 @@ def _asked() -> Asked:
 
 def _places() -> address.Places:
     return address.places(KEY)
+
+
+def _now() -> Place:
+    """The place that is open, as far as it is known."""
+    query_id, passage_id, question_id = (_places().now.get(name) for name in NAMES)
+    return query_id or "", passage_id or "", question_id
 
 
 def _named(place: Place) -> dict[str, str]:
