@@ -234,10 +234,15 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     project.close()
     page = chromium_page
     go_to(page, f"{server.address}/adjudication?project=differing")
-    # Without a reason nothing can be decided: a key leads to where it is typed.
+    # Without a reason nothing can be decided: a key leads to where it is typed, and says so.
     page.keyboard.press("2")
     expect(page.get_by_label("Reason")).to_be_focused()
-    page.get_by_label("Reason").fill("by 1 guideline")
+    page.keyboard.type("by 1 ")
+    refused = "Your decision 2 on passage p1 was not saved. The reason is empty."
+    expect(page.get_by_role("alert")).to_contain_text(refused)
+    ready(page)
+    page.keyboard.type("guideline")
+    expect(page.get_by_label("Reason")).to_have_value("by 1 guideline")
     page.get_by_label("Reason").press("Tab")
     for key in ("2", "ArrowRight"):
         page.keyboard.press(key)

@@ -79,8 +79,10 @@ class Way {
     if (step) return this.walk(step);
     const reason = document.querySelector(REASON);
     // While the next place is still to be drawn, the field is that of the one before.
-    if (reason && !reason.value.trim() && same(this.chosen, this.data.chosen)) return reason.focus();
-    this.decided = this.chosen;
+    const lacks = reason && !reason.value.trim() && same(this.chosen, this.data.chosen);
+    // Without one it is refused, which the server says as it does of a button: one is where it is typed meanwhile.
+    if (lacks) reason.focus();
+    else this.decided = this.chosen;
     this.acts.add("decide", { home, place: this.chosen, value, over: this.data.decided[this.at()] ?? null });
   }
 }
