@@ -170,7 +170,8 @@ def cases(project_path: Path | None, view: View, only: str | None, to_do: bool, 
         [
             (
                 row.line.query_id, row.line.run, row.line.k, row.case,
-                ", ".join(one.author for one in row.confirmed) or None, row.line.answer, row.proposal.reason,
+                ", ".join(f"{one.author} {one.case}" for one in row.confirmed) or None, row.line.answer,
+                row.proposal.reason,
             )
             for row in rows
         ],

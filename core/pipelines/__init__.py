@@ -14,6 +14,7 @@ from core.pipelines.answers.casework import (
     confirm_case,
     judge_as_relevant,
     take_back_case,
+    unseen_by,
 )
 from core.pipelines.answers.comparing import (
     JudgePlan,
@@ -356,6 +357,7 @@ __all__ = [
     "start_writing",
     "statistics",
     "take_back_case",
+    "unseen_by",
     "usual_judge",
     "usual_thresholds",
     "value_row",

@@ -64,6 +64,9 @@ def test_from_answers_to_the_table_the_cases_and_back(path: Path, server: Endpoi
     assert (case["query"], case["run"], case["verdicts"]["recall"]) == ("q1", "two", False)
     place = ("--run", "two", "--k", "1")
     run(path, "reteval", "confirm", "q1", *place, "--case", "K", "--note", "knew it", "--author", "ann")
+    run(path, "reteval", "confirm", "q1", *place, "--case", "A", "--author", "bob")
+    assert "ann K, bob A" in run(path, "reteval", "cases", *place)
+    run(path, "reteval", "withdraw", "q1", *place, "--author", "bob")
     assert run(path, "reteval", "cases", *place, "--to-do", "--json")["cases"] == []
     assert run(path, "reteval", "correlate", *place, "--json")["rows"][0]["every"]["queries"] == 2
     assert "LLM-retEval@1" in json.dumps(run(path, "reteval", "correlate", "--k", "1", "--choice", "--json"))

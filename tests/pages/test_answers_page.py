@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.pipelines import View, agreement, cases, choice_of_runs, current_answer_work, evaluate, people_said
+from core.pipelines import (
+    View,
+    agreement,
+    cases,
+    choice_of_runs,
+    confirm_case,
+    current_answer_work,
+    evaluate,
+    people_said,
+)
 from core.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_verdicts
 from tests.made.screens import charts, holds, looking_at, press, said, served, shared, sound, tell, visit
@@ -127,6 +136,22 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> Non
     assert holds(app, "answer-cases")["open"] == CASE_A
     refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
     assert "is no case" in refused["error"]["message"] and not confirmed_cases(project)
+
+
+def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: Project) -> None:
+    put_answered(project)
+    app = visit("cases", show="all")
+    view = View(ks=(2,), judge="contains")
+    key = confirm_case(project, evaluate(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
+    seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
+    app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
+    words = holds(app, "answer-cases")["said"]["words"]
+    assert "Meanwhile it was confirmed by others: emma C (" in words and "yours counts, as the last" in words
+    assert [(one.author, one.case) for one in confirmed_cases(project)] == [("emma", "C"), ("ann", "F")]
+    # Who has seen it is told nothing.
+    assert key in [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
+    app = do(app, "confirm", case=CASE_A, letter="A", seen=[key])
+    assert "Meanwhile" not in holds(app, "answer-cases")["said"]["words"]
 
 
 def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
@@ -11,7 +11,7 @@ from core.measures.answers import CASES, Case, Proposal, Texts, Verdicts, propos
 from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
 from core.pipelines.answers.evaluating import Alike
 from core.pipelines.answers.evaluation import Evaluation, GoldSide, Line
-from core.project import CasePlace, ConfirmedCase, Project, confirm, confirmed_cases, judging, withdraw_case
+from core.project import CasePlace, ConfirmedCase, Project, as_name, confirm, confirmed_cases, judging, withdraw_case
 from core.text import quoted
 
 RELEVANT = 2
@@ -221,6 +221,15 @@ def confirm_case(
     letter = check_case(case)
     row = case_at(project, evaluation, query_id, run, k)
     return confirm(project, place_of_case(evaluation, query_id, run, k), letter, row.proposal.case or "", note, author)
+
+
+def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
+    """What others confirmed of a case that somebody had not seen who confirmed it, too.
+
+    Args:
+        seen: keys of what they saw.
+    """
+    return [one for one in row.confirmed if one.author != as_name(author) and one.key not in seen]
 
 
 def take_back_case(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> None:

@@ -20,6 +20,7 @@ from core.pipelines import (
     evaluate,
     judge_as_relevant,
     take_back_case,
+    unseen_by,
 )
 from core.project import Project, add_gold_answer, judging, withdraw_gold_answer
 from pages.parts.answers import desk
@@ -98,9 +99,15 @@ def _filter(at: Desk, act: Act) -> None:
 def _confirm(at: Desk, act: Act) -> None:
     query_id, run, k = _place(act)
     letter = check_case(str(act["letter"]))
-    confirm_case(at.project, at.evaluation, query_id, run, k, letter, ui.author(), str(act.get("note") or ""))
-    text = ui.shortened(at.evaluation.gold[query_id].query.text, 80)
-    at.say(f"{letter} for “{text}”: {CASES[letter]}.", {"do": "take back", "case": act["case"]})
+    author = ui.author()
+    confirm_case(at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or ""))
+    row = case_at(at.project, at.evaluation, query_id, run, k)
+    text = ui.shortened(row.side.query.text, 80)
+    words = f"{letter} for “{text}”: {CASES[letter]}."
+    if meanwhile := unseen_by(row, author, act.get("seen") or ()):
+        said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
+        words += f" Meanwhile it was confirmed by others: {said}. All is on record; yours counts, as the last."
+    at.say(words, {"do": "take back", "case": act["case"]})
     desk.put(at=str(act.get("next") or ""))
 
 

@@ -70,7 +70,8 @@ class Desk {
   confirm(letter) {
     const id = this.open;
     const next = this.beside(1) ?? "";
-    this.act("confirm", { case: id, letter, note: (this.notes[id] || "").trim(), next });
+    const seen = this.desks[id].confirmed.map((one) => one.key);
+    this.act("confirm", { case: id, letter, note: (this.notes[id] || "").trim(), next, seen });
     delete this.notes[id];
     this.done.add(id);
     this.go(next);

@@ -203,8 +203,8 @@ def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRo
         "reason": as_shown(row.proposal.reason),
         "others": list(row.proposal.others),
         "confirmed": [
-            {"case": one.case, "by": as_shown(one.author), "note": as_shown(one.note), "mine": one.author == me,
-             "says": _says(one.case)}
+            {"key": one.key, "case": one.case, "by": as_shown(one.author), "note": as_shown(one.note),
+             "mine": one.author == me, "says": _says(one.case)}
             for one in row.confirmed
         ],
         "stake": "" if listed_as is None else _stake(listed_as),
