@@ -26,6 +26,7 @@ def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_pa
     heading = open_case.get_by_role("heading", level=2)
     expect(heading).to_have_text(question("a"))
     expect(open_case.locator(".passage mark").first).to_have_text("Hamburg")
+    expect(open_case.locator(".proposal")).to_contain_text("If confirmed, another run would be chosen.")
     # In a field a letter is a letter.
     note = page.get_by_role("textbox", name="Note")
     note.fill("not in the judgments: a")

@@ -357,7 +357,7 @@ class Desk {
         { class: "proposal" },
         open.proposed ? badge(open.proposed, open.kind) : null,
         make("span", { dir: "auto" }, open.proposed ? `Proposed: ${open.reason}` : open.reason),
-        open.stake ? make("span", { class: "quiet" }, `Confirmed, ${open.stake}.`) : null,
+        open.stake ? make("span", { class: "quiet" }, `If confirmed, ${open.stake}.`) : null,
       ),
       ...open.confirmed.map((one) =>
         make(

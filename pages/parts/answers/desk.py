@@ -164,7 +164,7 @@ def _stake(row: CaseRow) -> str:
         return ""
     if row.stake.chooses_another:
         return "another run would be chosen"
-    return f"closes {row.stake.closing:.0%} of the gap between runs" if row.stake.closing >= 0.005 else ""
+    return f"{row.stake.closing:.0%} of the gap between runs would close" if row.stake.closing >= 0.005 else ""
 
 
 def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRow | None) -> dict[str, Any]:
