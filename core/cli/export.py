@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.audit import audit_files
 from core.catalogue import how_to_grade
-from core.cli.options import tell
+from core.cli.options import counted, tell
 from core.errors import GradingError, InputError
 from core.exchange import (
     Manifest,
@@ -119,8 +119,9 @@ def _manifest(file: Path) -> Manifest:
 def _check(project: Project, asked: Asked) -> None:
     """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
     state = readiness(project, basis(project, asked.policy))
-    if state.speaking_passages:
-        tell(f"note: {state.speaking_passages:,} pooled passages speak to the grader: see exam passages --speaking")
+    if passages := state.speaking_passages:
+        speak = "speaks" if passages == 1 else "speak"
+        tell(f"note: {counted(passages, 'pooled passage')} {speak} to the grader: see exam passages --speaking")
     if state.complete:
         return
     counts = (

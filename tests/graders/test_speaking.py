@@ -17,6 +17,7 @@ from core.speaking import ANY, PATTERNS, REPEATS, signs
 from core.types import Passage, Question
 from tests.made.injections import INJECTIONS
 from tests.made.projects import fill, judge, list_passages, new_project
+from tests.made.shell import shell_on
 
 PROSE = (
     "The film has a rating of 4.5 on the site, and critics gave it high marks for its score.",
@@ -130,6 +131,21 @@ def test_what_comes_later_is_looked_at_too(project: Project) -> None:
     bank.save(project, [replace(retired)], "", "ann")
     judge(project, {("q2", "h4"): 1})
     assert places(project) == before | {("q2", "h4")}
+
+
+@pytest.mark.parametrize(("speaking", "note"), [(1, "1 pooled passage speaks"), (2, "2 pooled passages speak")])
+def test_whoever_exports_is_told_how_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], speaking: int, note: str
+) -> None:
+    def put(project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "Why?")], {("Why?", "p1"): 3}, {"run": {"q1": ["p1", "p2", "p3"]}})
+        with project.transaction() as cursor:
+            add_passages(cursor, [Passage(f"h{number}", HOSTILE[0]) for number in range(speaking)])
+            list_passages(cursor, [("q1", f"h{number}") for number in range(speaking)])
+            refresh_pool(cursor)
+
+    code, _, told = shell_on(put, tmp_path, monkeypatch, capsys)("export", "qrels", "-o", "exam.qrels")
+    assert code == 0 and f"note: {note} to the grader" in told
 
 
 def test_the_database_finds_what_the_function_finds(tmp_path: Path) -> None:
