@@ -30,7 +30,11 @@ STYLE = """
 """
 YES, NO = "yes", "no"
 KINDS = {"states": "Bank, grader, labels", "freezes": "Two freezes of a target"}
-VIEWS = {"labels": flips.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
+VIEWS = {"Labels": flips.labels, "Questions": change_views.questions, "Leaderboard": change_views.boards}
+VIEW = "differs"
+"""What the address calls the view, and the key of its choice."""
+OF = "project of the states"
+"""Key of the project that the states are of which the address was let name last."""
 
 
 def defaults(project: Project) -> dict[str, Policy]:
@@ -65,7 +69,7 @@ def chosen(project: Project, side: str, default: Policy) -> Policy:
         "weights": default.weighted,
         "overrides": default.overrides,
     }
-    found = {name: _value(side, name, known, usual[name]) for name, known in options(project).items()}
+    found = {name: _value(f"{side}-{name}", known, usual[name]) for name, known in options(project).items()}
     return Policy(
         grader=found["grader"],
         bank_version=found["version"],
@@ -79,9 +83,8 @@ def chosen(project: Project, side: str, default: Policy) -> Policy:
     )
 
 
-def _value(side: str, name: str, known: Sequence[Any], default: Any) -> Any:
+def _value(key: str, known: Sequence[Any], default: Any) -> Any:
     """What is chosen: what its widget has, unless the address is new or it was not drawn; else what that says."""
-    key = f"{side}-{name}"
     if _given(key) is None and st.session_state.get(key) in known:
         return st.session_state[key]
     named = {_in_address(option): option for option in known}
@@ -140,8 +143,28 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")
 
 
-def name_states(states: Mapping[str, Policy]) -> None:
-    """Write both states into the address, at once: each change of it is a step for Back."""
+def come_back(project: Project) -> dict[str, str]:
+    """Let whoever comes back from another screen be where they were, though the address says nothing of it.
+
+    Returns:
+        What the address is to say for that, beside the states; nothing where nobody comes back so.
+    """
+    states: dict[str, str] = st.session_state.get(flips.STATES, {})
+    back = address.went_back() or "passage" in st.query_params
+    said = states.keys() & set(st.query_params)
+    if said or not (back and address.arrived() and st.session_state.get(OF) == project.name):
+        return {}
+    kept: dict[str, str] = st.session_state.get(flips.KEPT, {})
+    address.read_as(**states, **kept)
+    return {**kept, "query": "", "passage": ""}
+
+
+def name_states(project: Project, states: Mapping[str, Policy], view: str, beside: Mapping[str, str]) -> None:
+    """Write both states and the view into the address, at once: each change of it is a step for Back.
+
+    Args:
+        beside: what else it is to say where somebody came back.
+    """
     named = {
         f"{side}-{name}": value
         for side, policy in states.items()
@@ -153,13 +176,14 @@ def name_states(states: Mapping[str, Policy]) -> None:
             "weights": YES if policy.weighted else NO,
             "overrides": YES if policy.overrides else NO,
         }.items()
-    }
-    if any(st.query_params.get(key) != value for key, value in named.items()):
+    } | {VIEW: view}
+    if beside or any(st.query_params.get(key) != value for key, value in named.items()):
         if address.arrived():
-            address.begin_at(**named)
+            address.begin_at(**named, **beside)
         else:
             st.query_params.update(named)
     st.session_state[flips.STATES] = named
+    st.session_state[OF] = project.name
 
 
 def summary(found: StateChanges, against: str | None) -> None:
@@ -235,13 +259,15 @@ if not any(grader.grades for grader in graders(project)):
     ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
 looking = policy_widgets.view()
 start = defaults(project)
+kept = come_back(project)
 before, after = (chosen(project, side, start[side]) for side in SIDES)
 left, right = st.columns(2)
 with left:
     card(project, "from", before, after)
 with right:
     card(project, "to", after, before)
-name_states({"from": before, "to": after})
+view = str(_value(VIEW, list(VIEWS), "Labels"))
+name_states(project, {"from": before, "to": after}, view, kept)
 measure, against = looking.measure, looking.against
 if before == after:
     ui.empty(
@@ -254,10 +280,7 @@ with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
 summary(found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    view = st.segmented_control(
-        "Look at", list(VIEWS), default="labels", key="differs", required=True, format_func=str.capitalize,
-        bind="query-params", label_visibility="collapsed",
-    )  # fmt: skip
+    st.segmented_control("Look at", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
     st.download_button(
         "Labels that differ as CSV",
         lambda: flips_csv(project, found),
@@ -268,4 +291,4 @@ with st.container(horizontal=True, horizontal_alignment="distribute", vertical_a
         on_click="ignore",
         disabled=not found.flips,
     )
-VIEWS[str(view)](project, found)
+VIEWS[view](project, found)

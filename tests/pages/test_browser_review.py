@@ -305,6 +305,23 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.get_by_text("Relevant or not", exact=True).click()
     expect(kappa).to_have_text("κ merged 1.00")
 
+    # Back from another screen is back to the states and the view that were chosen, and so is a page loaded anew.
+    go_to(page, "Changes")
+    page.locator(".st-key-from-tau").get_by_role("combobox").click()
+    page.get_by_role("option", name="3", exact=True).click()
+    page.get_by_role("radio", name="Questions").click()
+    page.get_by_role("link", name="In the bank").first.click()
+    expect(heading(page, "Question bank")).to_be_visible()
+    ready(page)
+    page.go_back()
+    for step in (lambda: None, page.reload):
+        step()
+        expect(page.locator(".st-key-from-head")).to_contain_text("min rating 3")
+        expect(page.get_by_role("radio", name="Questions")).to_be_checked()
+        expect(page).to_have_url(
+            re.compile(r"changes\?project=bees&from-version=1&.*&from-tau=3&.*&differs=Questions$")
+        )
+
     # All of it is on record, newest first.
     go_to(page, "Activity")
     acts = page.locator(".asked").filter(has=page.get_by_text("ann", exact=True)).locator(".words")

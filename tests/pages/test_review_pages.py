@@ -171,6 +171,32 @@ class TestChanges:
             app = sound(app.run())
             assert app.selectbox("from-tau").value == 2
 
+    def test_whoever_comes_back_from_a_passage_compares_what_they_compared(self, shared: Project) -> None:
+        app = visit("changes")
+        app.selectbox("from-version").set_value(2)
+        app.selectbox("to-tau").set_value(2)
+        app.segmented_control("differs").set_value("Leaderboard")
+        before = sound(app.run()).query_params.copy()
+        sound(app.switch_page("pages/passages.py").run())
+        app.query_params.clear()
+        # So the browser notes the screen that a link leads away from.
+        app.query_params.update(query="q1", passage="p1")
+        sound(app.switch_page("pages/changes.py").run())
+        assert (app.selectbox("from-version").value, app.selectbox("to-tau").value) == (2, 2)
+        assert app.segmented_control("differs").value == "Leaderboard"
+        written = holds(app, "place")
+        assert {name: written[name] for name in ("from-version", "to-tau", "differs")} == {
+            "from-version": "2", "to-tau": "2", "differs": "Leaderboard",
+        }  # fmt: skip
+        assert (written["query"], written["passage"]) == ("", "") and before["differs"] in (
+            "Leaderboard",
+            ["Leaderboard"],
+        )
+        # Whoever comes by a link or the menu compares the newest ones.
+        sound(app.switch_page("pages/passages.py").run())
+        app.query_params.clear()
+        assert sound(app.switch_page("pages/changes.py").run()).selectbox("from-version").value == 1
+
     def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")
         assert flips(app)["count"] == "1 label"

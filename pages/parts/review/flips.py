@@ -55,7 +55,7 @@ def labels(project: Project, found: StateChanges) -> None:
         )
         return
     asked = asked_of(KEY)
-    _come_back()
+    _keep()
     for act in asked.each():
         _do(found, act)
     by_cause, by_query = found.by_cause, found.by_query
@@ -81,12 +81,9 @@ def labels(project: Project, found: StateChanges) -> None:
     _component(key=KEY, data=data, on_acts_change=asked.note)
 
 
-def _come_back() -> None:
-    """On the way to a passage the browser notes this screen with the address of that one: be where one was."""
-    if st.query_params.get("passage"):
-        address.say({**st.session_state.get(KEPT, {}), "query": "", "passage": ""})
-    else:
-        st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
+def _keep() -> None:
+    """Keep what is chosen here, for whoever comes back from another screen."""
+    st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
 def _do(found: StateChanges, act: Act) -> None:

@@ -76,12 +76,12 @@ def arrive(screen: str) -> None:
         screen: that is on; a link to another one that says nothing of the choices leaves them as they are.
     """
     here, given = _here(), travelling()
-    went_back = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+    back = went_back()
     moved = screen != here.screen
     # A browser may still send an address as it was before the project was named in it.
     known = {name: here.now[name] for name in ("project",) if name in here.now} | given
-    here.come = went_back or (known not in (here.now, here.before)) or (moved and bool(given))
-    if moved and not given and not went_back and here.screen:
+    here.come = back or (known not in (here.now, here.before)) or (moved and bool(given))
+    if moved and not given and not back and here.screen:
         here.come = False
     here.moved, here.screen = moved, screen
     if here.come:
@@ -168,8 +168,7 @@ class Places:
         Args:
             given: the parameters of the screen.
         """
-        back = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
-        if home == self.home and not back and given in self.been and not (given and arrived()):
+        if home == self.home and not went_back() and given in self.been and not (given and arrived()):
             return False
         self.home, self.been = home, [given]
         return True
@@ -213,6 +212,26 @@ def places(key: str) -> Places:
 def arrived() -> bool:
     """Whether another screen was on before this run."""
     return _here().moved
+
+
+def went_back() -> bool:
+    """Whether this run is there because somebody went back or forth in the browser."""
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+
+
+def read_as(**place: str) -> None:
+    """Let this run find in the address what does not stand there; that it comes to stand there is left to `begin_at`.
+
+    On the way to another screen the browser notes this one with the address of that one: whoever comes back would be
+    anywhere.
+
+    Args:
+        place: by parameter; what is empty is left as it is.
+    """
+    with get_session_state().query_params() as here:
+        for name, value in place.items():
+            if value:
+                here.set_with_no_forward_msg(name, value)
 
 
 def begin_at(**place: str) -> None:
