@@ -228,6 +228,9 @@ def settle(person: Person) -> str:
     label = done.inner_text()
     with person.drawn():
         done.click()
+    if person.there(person.page.locator(".news").get_by_text("was not saved")):
+        # Others settled it first, or gave it another label.
+        return f"{how}: refused"
     person.expected = ["settle disagreement"]
     if how == "Override ratings":
         person.overridden[reason] = rating
