@@ -46,6 +46,15 @@ class Judge:
         ).to_have_count(0)
         return True
 
+    @property
+    def query(self) -> str:
+        """What is looked for in the passage that is shown."""
+        return self.page.get_by_role("heading", level=2).inner_text()
+
+    def wait_until_taken(self) -> None:
+        """Wait until the server has taken all that was said here, which the tab keeps until then."""
+        self.page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
+
     def come_back(self) -> None:
         """Close the tab in the middle of it, and open the desk in a new one."""
         browser = self.page.context
@@ -72,6 +81,17 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
     ann.page.keyboard.press("u")
     expect(ann.page.get_by_role("group", name="Passage", exact=True)).to_have_text(ann.seen.pop())
     assert ann.press("2")
+    # Her query ends. Two of it come back at once with what was asked, although the server deals it no more.
+    query = ann.query
+    while ann.query == query:
+        assert ann.press("1")
+    ann.wait_until_taken()
+    ann.page.keyboard.press("u")
+    ann.page.keyboard.press("u")
+    *_, earlier, _ = ann.seen
+    expect(ann.page.get_by_role("group", name="Passage", exact=True)).to_have_text(earlier)
+    assert ann.query == query
+    del ann.seen[-2:]
     going = [ann, ben]
     while going:
         going = [one for one in going if one.press("2")]

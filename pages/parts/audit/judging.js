@@ -70,7 +70,8 @@ class Desk {
     this.keep();
     this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
     for (const [key, one] of this.said) if (one.id <= data.taken) this.said.delete(key);
-    for (const card of data.cards) this.known.set(keyOf(card), card);
+    // Each keeps its query, which the server deals no more once it is judged: a card of it can be taken back still.
+    for (const card of data.cards) this.known.set(keyOf(card), { ...card, of: data.queries[card.query] });
     const open = new Set(data.open.map((at) => keyOf(data.cards[at])));
     // A card that somebody went back to is theirs until they say something of it.
     if (this.at && !open.has(this.at) && this.at !== this.went) this.at = null;
@@ -173,12 +174,10 @@ class Desk {
       this.news.textContent = this.pane.textContent;
       return;
     }
-    const query = this.data.queries[card.query] ?? card.of;
-    card.of = query;
     const shown = JSON.stringify([this.at, this.data.home]);
     if (this.drawn !== shown) {
       this.drawn = shown;
-      this.showQuery(query);
+      this.showQuery(card.of);
       this.showPassage(card);
       if (news || this.news.textContent) this.news.textContent = `${news} Next passage.`;
       if (this.holdsFocus()) this.text?.focus({ preventScroll: true });
