@@ -13,7 +13,7 @@ from core.audit import Goal
 from core.project import Project, judgments
 from tests.made.audits import SYSTEMS, fill_audited, judge_batch, truth
 from tests.made.projects import copy_of
-from tests.made.screens import holds, named, press, served, tell, visit
+from tests.made.screens import holds, named, press, served, sound, tell, visit
 from tests.made.screens import said as said_escaped
 
 __all__ = ["served"]  # fixtures
@@ -61,13 +61,30 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     board = visit("leaderboard")
     assert "No audit: nobody knows how far these scores are off" in said(board)
 
-    app = visit("audit")
+    app = visit("audit", project="test")
     assert "never held the true score" in said(app)
     assert "judgments are needed" in said(app), "before anything is planned one sees what it takes"
     app = press(app, "Plan the audit")
     audit = room.find_audit(plain)
     assert (audit.name, audit.measure, audit.runs, audit.author) == ("audit", "DCG@10", SYSTEMS, "ann")
-    assert "These scores are the machine's alone" in said(app)
+    assert "“audit” is planned." in said(app) and "These scores are the machine's alone" in said(app)
+    assert app.query_params["project"] == "test"
+
+
+def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
+    app = visit("audit", project="test", view="Plan another")
+    for name in "audit 2", "audit 3":
+        app = press(app, "Plan the audit")
+        assert f"“{name}” is planned." in said(app)
+        assert f"**{name}**: " in said(app) and "These scores are the machine's alone" in said(app)
+        assert named(app.selectbox, "Audit").value == name
+        assert app.query_params["project"] == "test" and "view" not in app.query_params
+        named(app.get("button_group"), "View").set_value("Plan another")
+        app = sound(app.run())
+    named(app.selectbox, "Audit").set_value("first")
+    app = press(app, "Plan the audit")
+    assert named(app.selectbox, "Audit").value == "audit 4"
+    assert [one.name for one in room.audits(planned)] == ["first", "audit 2", "audit 3", "audit 4"]
 
 
 def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Project) -> None:

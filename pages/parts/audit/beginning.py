@@ -10,7 +10,7 @@ from core.catalogue import graders
 from core.errors import WorkbenchError
 from core.labels import Policy
 from core.project import Project, run_names, sources
-from pages.parts.audit import curve
+from pages.parts.audit import curve, opened
 from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("DCG@10", "DCG@5", "P@10", "P@5", "RBP(p=0.8)@10")
@@ -98,7 +98,7 @@ def form(project: Project, name: str) -> None:
         except WorkbenchError as error:
             ui.show_error(error)
         else:
-            st.query_params.from_dict({"audit": made.name})
+            opened.land(made.name)
             st.rerun()
 
 

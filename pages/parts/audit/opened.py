@@ -14,9 +14,17 @@ from core.text import how_many
 from pages.parts.shared import ui
 
 
+def land(name: str) -> None:
+    """Let the next run open the board of an audit that was just planned: in this one the choices are drawn already."""
+    st.session_state["planned audit"] = name
+
+
 def choose(known: Sequence[Audit]) -> Audit:
     """The audit that somebody looks at: the newest that is not ended, where they named none."""
     by_name = {one.name: one for one in reversed(known)}
+    if (planned := st.session_state.pop("planned audit", None)) in by_name:
+        st.session_state["audit"], st.session_state["view"] = planned, "Board"
+        st.toast(f"“{ui.plain(planned)}” is planned.", icon=":material/how_to_reg:")
     usual = next((one for one in by_name.values() if not one.ended), known[-1])
     if len(known) == 1:
         return usual
