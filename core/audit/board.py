@@ -42,11 +42,13 @@ class AuditedSystem:
     Args:
         rank, machine_rank: from 1, equal for equal scores; `rank` by the audited score.
         audited: the score that the judgments give, unbiased; None before a batch is done, as everything of it.
-        low, high: its interval by itself.
+        error, low, high: its standard error, and its interval by itself; None where people judged none of the passages
+            that it ranks and that can be off: nothing says how far the score is.
         worst_low, worst_high: the same whatever the values of passages of which people could not say; None where
             there are none.
         machine: the score by the machine's labels.
-        bias, bias_low, bias_high: how much the machine's score lies above the audited one, with its interval.
+        bias, bias_low, bias_high: how much the machine's score lies above the audited one, with its interval; that is
+            None where the audited score has none.
         order: place from 1 in the order of the scores whose residuals are shrunk to their common shift; it has no
             interval.
     """
@@ -73,16 +75,17 @@ class Difference:
 
     Args:
         value: score of the first minus that of the second, with the interval of this difference by itself.
+        low, high, p, adjusted: None where people judged no passage by which the two differ: nothing tells them apart.
         p, adjusted: two-sided p value of no difference; the same after Holm over all pairs of systems.
     """
 
     first: str
     second: str
     value: float
-    low: float
-    high: float
-    p: float
-    adjusted: float
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted: float | None
 
 
 @dataclass(frozen=True)
@@ -91,18 +94,23 @@ class Favour:
 
     Args:
         runs: those systems.
-        value: their mean bias minus that of the others, with its interval.
+        value: their mean bias minus that of the others, with its interval; that is None where nothing says how far the
+            value may be off.
     """
 
     runs: tuple[str, ...]
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
     @property
     def says(self) -> str:
         """The finding in words."""
         kin = f"{first_few(self.runs)} use{'s' if len(self.runs) == 1 else ''} the machine's own family of models"
+        if self.low is None or self.high is None:
+            return (
+                f"{kin}; whether the machine favours {'it' if len(self.runs) == 1 else 'them'} nobody has judged yet."
+            )
         interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
         if self.low > 0:
             return f"{kin}, and the machine favours {'it' if len(self.runs) == 1 else 'them'}: {interval}."
@@ -154,16 +162,26 @@ class AuditBoard:
     waiting: int
 
     @property
+    def untested(self) -> list[str]:
+        """The systems of which nothing says how far their audited score may be off."""
+        return [one.run for one in self.systems if one.audited is not None and one.low is None]
+
+    @property
     def says(self) -> str:
         """What the board rests on, in a sentence."""
         if not self.batches:
             return "No audit: the scores are the machine's alone, and nobody knows how far they are off."
         waiting = f" {self.waiting:,} passages of the next batch wait." if self.waiting else ""
         missed = f", {self.missed:,} without a value" if self.missed else ""
+        untested = (
+            f" How far {first_few(self.untested)} may be off is not known: no judged passage of theirs says it."
+            if self.untested
+            else ""
+        )
         return (
             f"{self.judged:,} judgments of {self.frame:,} passages in {self.batches:,}"
             f" {'batch' if self.batches == 1 else 'batches'}{missed};"
-            f" {self.confidence:.0%} intervals.{waiting}"
+            f" {self.confidence:.0%} intervals.{untested}{waiting}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -226,7 +244,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     favour = None
     if members.any() and not members.all():
         told = group_bias(w, facts.machine, found.corrected, members, **how)
-        favour = Favour(tuple(kin), float(told.value[0]), float(told.low[0]), float(told.high[0]))
+        favour = Favour(tuple(kin), float(told.value[0]), _known(told.low[0]), _known(told.high[0]))
     systems = _systems(found, scores, bias, machine, how)
     return AuditBoard(
         **common,
@@ -242,6 +260,10 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         judged=found.corrected.judged,
         missed=found.corrected.missed,
     )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _rank(values: Array) -> list[int]:
@@ -272,16 +294,16 @@ def _systems(
             run=name,
             rank=ranks[i],
             audited=float(scores.value[i]),
-            error=float(scores.error[i]),
-            low=float(scores.low[i]),
-            high=float(scores.high[i]),
-            worst_low=None if worst is None else float(worst[0][i]),
-            worst_high=None if worst is None else float(worst[1][i]),
+            error=_known(scores.error[i]),
+            low=_known(scores.low[i]),
+            high=_known(scores.high[i]),
+            worst_low=None if worst is None else _known(worst[0][i]),
+            worst_high=None if worst is None else _known(worst[1][i]),
             machine=float(machine[i]),
             machine_rank=machine_ranks[i],
             bias=float(bias.value[i]),
-            bias_low=float(bias.low[i]),
-            bias_high=float(bias.high[i]),
+            bias_low=_known(bias.low[i]),
+            bias_high=_known(bias.high[i]),
             order=order[i],
         )
         for i, name in enumerate(names)
@@ -291,10 +313,12 @@ def _systems(
 
 def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
     told = compared.difference
+    # Where the error is not known, p is there for the correction alone.
+    p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
-        Difference(names[a], names[b], *map(float, numbers))
-        for a, b, *numbers in zip(
-            compared.first, compared.second, told.value, told.low, told.high, compared.p, compared.adjusted, strict=True
+        Difference(names[a], names[b], float(value), *map(_known, numbers))
+        for a, b, value, *numbers in zip(
+            compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
         )
     ]
 
@@ -309,7 +333,8 @@ def difference(board: AuditBoard, first: str, second: str) -> Difference:
         if (one.first, one.second) == (first, second):
             return one
         if (one.second, one.first) == (first, second):
-            return Difference(first, second, -one.value, -one.high, -one.low, one.p, one.adjusted)
+            low, high = (None if end is None else -end for end in (one.high, one.low))
+            return Difference(first, second, -one.value, low, high, one.p, one.adjusted)
     raise InputError(f"The board does not compare {first} and {second}.", "Name two systems of an audit with a batch.")
 
 

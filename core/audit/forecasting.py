@@ -111,7 +111,9 @@ def forecast_of(facts: Facts) -> Forecast:
     ]
     now = None
     if found is not None:
-        now = float(np.median(estimates(rows, found.corrected, confidence=confidence).width))
+        told = estimates(rows, found.corrected, confidence=confidence).width
+        known_widths = told[~np.isnan(told)]
+        now = float(np.median(known_widths)) if len(known_widths) else None
     made = 0 if found is None else found.corrected.judged
     return Forecast(curve, made, now, _needed(facts, found, learnt, spread, known), frame, found is None)
 

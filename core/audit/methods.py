@@ -10,7 +10,7 @@ from core.audit.records import Audit, batches
 from core.audit.verdicts import assessors
 from core.catalogue import find_grader
 from core.project import Project
-from core.text import how_many
+from core.text import first_few, how_many
 
 
 def methods(project: Project, audit: Audit) -> str:
@@ -78,10 +78,12 @@ def _estimate(board: AuditBoard) -> str:
 
 
 def _found(board: AuditBoard) -> str:
-    half = sorted((s.high or 0.0) - (s.low or 0.0) for s in board.systems)[len(board.systems) // 2] / 2
+    widths = sorted(s.high - s.low for s in board.systems if s.high is not None and s.low is not None)
+    half = f"{widths[len(widths) // 2] / 2:.4f}" if widths else "not known"
+    but = f", but for {first_few(board.untested)}, whose interval is not known" if widths and board.untested else ""
     biases = [s.bias for s in board.systems if s.bias is not None]
     said = (
-        f"{board.statement.says} The median half width of the intervals is {half:.4f}; the machine's scores are off by"
+        f"{board.statement.says} The median half width of the intervals is {half}{but}; the machine's scores are off by"
         f" {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:

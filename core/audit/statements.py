@@ -80,6 +80,12 @@ def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
     goal = float(facts.goal.half_width or 0.0)
     told = precise(facts.weights.w, found.corrected, goal, level)
     halves = simultaneous(facts.weights.w, found.corrected, level).width / 2
+    if np.isnan(halves).any():
+        unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
+        return False, (
+            f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
+            f" how far {first_few(unknown)} may be off is not known, as no passage of theirs was judged."
+        )
     widest = int(np.argmax(halves))
     if told.holds:
         return True, f"All scores at once are known within ±{goal:g}; the widest interval is ±{halves[widest]:.4f}."

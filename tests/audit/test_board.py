@@ -28,6 +28,7 @@ from core.audit import (
     find_audit,
     gather,
     judge,
+    methods,
     notice,
     read_facts,
 )
@@ -36,8 +37,9 @@ from core.exchange import bundle, bundle_again, export_project, import_project
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project, state_families
+from core.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, fill_audited, judge_batch, truth
-from tests.made.projects import copy_of, only_read
+from tests.made.projects import copy_of, fill, only_read
 from tests.made.projects import judge as import_judgments
 
 
@@ -115,6 +117,32 @@ def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
         facts = gather(filled, audit)
         drawn.append([item for item, taken in zip(facts.weights.items, facts.batches[0].drawn, strict=True) if taken])
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_of_chance(project: Project) -> None:
+    questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
+    passages = {query: [f"{query}p{i}" for i in range(1, 4)] for query in QUERIES}
+    runs = {"good": {q: p[:2] for q, p in passages.items()}, "unseen": {q: p[2:] for q, p in passages.items()}}
+    fill(project, questions, {(f"What of {q}?", p): 4 for q in QUERIES for p in passages[q]}, runs)
+    audit = plan(project, batch_size=12)
+    draw(project, audit, "org")
+    while (found := deal(project, audit, "ann")) is not None and found.next_card is not None:
+        query, passage = found.query.query_id, found.next_card.passage_id
+        if passage in runs["unseen"][query]:
+            cannot_say(project, audit, query, passage, "ann")
+        else:
+            judge(project, audit, query, passage, truth(query, passage), "ann")
+    board = audit_board(project, audit)
+    good, unseen = sorted(board.systems, key=lambda one: one.run)
+    assert good.low is not None and good.bias_high is not None
+    assert (unseen.error, unseen.low, unseen.high, unseen.bias_low, unseen.bias_high) == (None,) * 5
+    assert unseen.audited is not None and unseen.bias is not None
+    assert [(one.low, one.high, one.p, one.adjusted) for one in board.differences] == [(None,) * 4]
+    assert difference(board, "unseen", "good").value == -difference(board, "good", "unseen").value
+    assert "How far unseen may be off is not known" in board.says
+    shown = json.loads(json.dumps(board.as_dict(), allow_nan=False))
+    assert {one["run"]: one["low"] for one in shown["systems"]}["unseen"] is None
+    assert "but for unseen, whose interval is not known" in methods(project, audit)
 
 
 def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Project) -> None:

@@ -41,12 +41,16 @@ class Corrected:
         variances: shape (N,), what each passage adds to the estimated variance of a sum with weight 1.
         judged: how many passages were judged in the batches.
         missed: how many were drawn and not judged.
+        unsure: shape (N,), whose gain is not exact: not known, and not judged with certainty. None for nobody's.
+        tested: shape (N,), which of them were judged: they alone say how far a sum may be off. None likewise.
     """
 
     gains: Array
     variances: Array
     judged: int
     missed: int
+    unsure: Flags | None = None
+    tested: Flags | None = None
 
 
 def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Array]:
@@ -140,6 +144,7 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
     share = shares(planned[: len(batches)])
     value = np.zeros(len(gains))
     variance = np.zeros(len(gains))
+    unsure, tested = np.zeros(len(gains), bool), np.zeros(len(gains), bool)
     seen = np.nan_to_num(gains)
     for batch, own, f in zip(batches, share, predicted, strict=True):
         at = np.flatnonzero(batch.judged & ~batch.known)
@@ -149,9 +154,13 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
         z[at] += residual / pi
         value += own * z
         variance[at] += own[at] ** 2 * (1 - pi) / pi**2 * residual**2
+        exact = batch.known | (own == 0)
+        exact[at[pi >= 1]] = True
+        unsure |= ~exact
+        tested[at] |= ~exact[at]
     judged = np.any([batch.judged for batch in batches], axis=0)
     drawn = np.any([batch.drawn for batch in batches], axis=0)
-    return Corrected(value, variance, int(judged.sum()), int((drawn & np.isnan(gains)).sum()))
+    return Corrected(value, variance, int(judged.sum()), int((drawn & np.isnan(gains)).sum()), unsure, tested)
 
 
 def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:

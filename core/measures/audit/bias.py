@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +33,7 @@ def machine_bias(
     Returns:
         Arrays of shape (S,): machine minus audited.
     """
-    surplus = Corrected(machine - found.gains, found.variances, found.judged, found.missed)
+    surplus = replace(found, gains=machine - found.gains)
     return estimates(w, surplus, variance=variance, queries=queries, confidence=confidence)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import CONFIDENCE, Comparisons, quantile
+from core.measures.audit.estimate import CONFIDENCE, Comparisons, estimates, quantile
 from core.measures.audit.labels import UNDEFINED, Rate
 from core.measures.audit.weights import Array
 
@@ -27,10 +27,12 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
         confidence: of the interval.
 
     Returns:
-        Undefined with fewer than 3 systems, where the machine's scores are all alike, or where the audited scores
-        differ by no more than their noise.
+        Undefined with fewer than 3 systems, where the machine's scores are all alike, where the audited scores differ
+        by no more than their noise, or where no judgment says what their noise is.
     """
     count = len(machine)
+    if np.isnan(estimates(w, found).error).all():
+        return UNDEFINED
     scores = w @ found.gains
     ours, theirs = machine - machine.mean(), scores - scores.mean()
     centred = w - w.mean(axis=0)

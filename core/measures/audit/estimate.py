@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.measures.audit.batches import Corrected
-from core.measures.audit.weights import Array
+from core.measures.audit.weights import Array, Flags
 from core.measures.significance import holm
 
 Variance: TypeAlias = Literal["pool", "queries"]
@@ -26,9 +26,9 @@ class Estimates:
 
     Args:
         value: the estimates.
-        error: their standard errors.
+        error: their standard errors; NaN where nothing says what they are.
         degrees: degrees of freedom of t; infinite where the error is 0.
-        low, high: the interval.
+        low, high: the interval; NaN likewise.
         confidence: of each interval by itself.
     """
 
@@ -44,6 +44,11 @@ class Estimates:
         """Width of the intervals."""
         return self.high - self.low
 
+    def without(self, unknown: Flags) -> Estimates:
+        """The same, without the errors and intervals of those of which nothing says how far they may be off."""
+        error, low, high = (np.where(unknown, np.nan, one) for one in (self.error, self.low, self.high))
+        return replace(self, error=error, low=low, high=high)
+
 
 def estimates(
     w: Array,
@@ -56,9 +61,10 @@ def estimates(
     """Weighted sums of gains with their t intervals; scores, differences, biases are all of this form.
 
     `pool`: the variance is the Horvitz-Thompson estimate under Poisson sampling, sum_i w_i^2 judged (1 - pi) / pi^2
-    (y - f)^2; it is 0 where everything was judged. `queries`: the queries are seen as a sample of more queries, with
-    the variance Q / (Q - 1) sum_q (t_q - mean t)^2 of the Q contributions t_q of single queries to the sum, which holds
-    what the sampling of passages adds too (Särndal, Swensson and Wretman, 1992, section 11.8).
+    (y - f)^2; it is 0 where everything was judged, and not known for a sum of whose passages none was judged by chance
+    while some are not exact: an empty sum is no variance of 0. `queries`: the queries are seen as a sample of more
+    queries, with the variance Q / (Q - 1) sum_q (t_q - mean t)^2 of the Q contributions t_q of single queries to the
+    sum, which holds what the sampling of passages adds too (Särndal, Swensson and Wretman, 1992, section 11.8).
 
     Degrees of freedom of t: for `pool` 2 (sum v_i)^2 / sum v_i^2 for the contributions v_i of judged passages to the
     variance, since a few passages with small chances can carry most of it: the variance is taken for a multiple of a
@@ -94,7 +100,18 @@ def estimates(
         error = np.sqrt(total)
         degrees = degrees_of(total, (parts**2).sum(axis=1))
     half = error * quantile((1 + confidence) / 2, degrees)
-    return Estimates(value, error, degrees, value - half, value + half, confidence)
+    told = Estimates(value, error, degrees, value - half, value + half, confidence)
+    return told.without(_untested(rows, found)) if variance == "pool" else told
+
+
+def _untested(rows: Array, found: Corrected) -> Flags:
+    """Which sums have passages that are not exact, and none of these that was judged."""
+    unknown = np.zeros(len(rows), bool)
+    if found.unsure is None or found.tested is None:
+        return unknown
+    left = np.flatnonzero(~(rows[:, found.tested] != 0).any(axis=1))
+    unknown[left] = (rows[np.ix_(left, np.flatnonzero(found.unsure))] != 0).any(axis=1)
+    return unknown
 
 
 def degrees_of(total: Array, squares: Array) -> Array:
@@ -125,7 +142,8 @@ class Comparisons:
     Args:
         first, second: shape (M,), places of the two systems.
         difference: score of the first minus that of the second, each interval by itself.
-        p: two-sided p values of no difference; 1 where the two are the same, 0 where they are known to differ.
+        p: two-sided p values of no difference; 1 where the two are the same, 0 where they are known to differ, and 1
+            where nothing says how far the difference may be off, so that it is never told from none.
         adjusted: the same after Holm: calling all below .05 different is wrong anywhere in at most 5 % of audits.
     """
 
@@ -149,11 +167,33 @@ def compare(
     Args: see `estimates`; `w` has shape (S, N), one row a system.
     """
     first, second = np.triu_indices(len(w), 1)
+    unknown = np.zeros(len(first), bool)
     if variance == "pool":
+        unknown = _untested_pairs(w, found, first, second)
         w, found = _of_judged(w, found)
     told = estimates(w[first] - w[second], found, variance=variance, queries=queries, confidence=confidence)
+    told = told.without(unknown)
     p = p_values(told)
     return Comparisons(first, second, told, p, np.array(holm(p.tolist())))
+
+
+def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]) -> Flags:
+    """Which differences have a part that nothing was judged of: all of it, or that of a system by itself.
+
+    What was judged of the one system says nothing of how far the other's score may be off.
+    """
+    unknown = np.zeros(len(first), bool)
+    if found.unsure is None or found.tested is None:
+        return unknown
+    tested, unsure, alone = w[:, found.tested], w[:, found.unsure], _untested(w, found)
+    same = ~(tested[first] != tested[second]).any(axis=1)
+    # These are few, and all columns are read for them alone.
+    for pair in np.flatnonzero(same | alone[first] | alone[second]):
+        one, other = first[pair], second[pair]
+        differ = unsure[one] != unsure[other]
+        own = [differ & (unsure[system] != 0) for system in (one, other) if alone[system]]
+        unknown[pair] = any(part.any() for part in ([differ, *own] if same[pair] else own))
+    return unknown
 
 
 def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
@@ -165,7 +205,10 @@ def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
 
 
 def p_values(told: Estimates) -> Array:
-    """Two-sided p values of the value 0; without any error 1 where the value is 0, and 0 elsewhere."""
+    """Two-sided p values of the value 0; without any error 1 where the value is 0, and 0 elsewhere.
+
+    Where the error is not known nothing tells the value from 0, so p is 1.
+    """
     from scipy.special import ndtr, stdtr
 
     certain = told.error <= 1e-12
@@ -173,6 +216,7 @@ def p_values(told: Estimates) -> Array:
     finite = np.isfinite(told.degrees)
     tails = np.where(finite, stdtr(np.where(finite, np.maximum(told.degrees, 1.0), 1.0), -t), ndtr(-t))
     found: Array = np.where(certain, np.where(np.abs(told.value) <= 1e-12, 1.0, 0.0), 2 * tails)
+    found[np.isnan(told.error)] = 1.0
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import Estimates, compare, estimates, p_values, quantile
+from core.measures.audit.estimate import Estimates, compare, estimates, quantile
 from core.measures.audit.weights import Array
 
 POWER = 2.0
@@ -87,10 +87,11 @@ def better(w: Array, found: Corrected, first: int, second: int, level: float) ->
     Returns:
         The better one, or neither.
     """
-    told = estimates(w[first] - w[second], found)
-    if p_values(told)[0] > level or told.value[0] == 0:
+    told = compare(w[[first, second]], found)
+    value = told.difference.value[0]
+    if told.p[0] > level or value == 0:
         return Told(False, ())
-    return Told(True, (first if told.value[0] > 0 else second,))
+    return Told(True, (first if value > 0 else second,))
 
 
 def best(w: Array, found: Corrected, level: float) -> Told:
@@ -126,10 +127,10 @@ def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told
         w, found, level: see `better`.
 
     Returns:
-        Those whose interval is still wider.
+        Those whose interval is still wider, or not known.
     """
     told = simultaneous(w, found, level)
-    wide = np.flatnonzero(told.width / 2 > half_width)
+    wide = np.flatnonzero(~(told.width / 2 <= half_width))
     return Told(not len(wide), tuple(wide.tolist()))
 
 

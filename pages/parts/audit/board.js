@@ -29,6 +29,10 @@ const signed = (value, digits) => {
 };
 
 const named = (one) => [make("span", { class: "long" }, one.name), make("span", { class: "short" }, one.short)];
+// Nobody judged a passage that says how far a value may be off: that is no interval without width.
+const sized = (one) => one.low !== null;
+const UNKNOWN = "how far it may be off is not known";
+const negative = (value) => (value === null ? null : -value);
 const biased = (one) => one.bias !== null && (one.bias_low > 0 || one.bias_high < 0);
 
 function domainOf(values, around = 0.04) {
@@ -73,6 +77,8 @@ class Board {
         make("i", { class: "machine" }), " the machine's score",
         ...(this.data.systems.some(biased) ? ["   ", make("i", { class: "dot off" }), " the machine is off by more than chance"] : []),
         this.lanes.length ? "   A bracket at the left joins systems that cannot be told apart." : "",
+        this.data.systems.some((one) => one.audited !== null && !sized(one))
+          ? "   ± ? : people judged no passage of this system that says how far its score may be off." : "",
         this.data.missed ? "   The thin line reaches as far as what nobody could judge might." : ""),
     );
     if (held) [...this.node.querySelectorAll("button")].find((one) => one.dataset.name === held)?.focus();
@@ -140,8 +146,8 @@ class Board {
         this.data.differences.length
           ? make("button", { "data-name": `run ${one.run}`, "aria-expanded": String(open), title: one.run, onclick: opens }, ...named(one))
           : make("span", { title: one.run }, ...named(one))),
-      this.audited && make("td", { class: "score", title: `[${number(one.low)}, ${number(one.high)}]` },
-        make("b", {}, number(one.audited)), make("small", {}, `±${number((one.high - one.low) / 2)}`)),
+      this.audited && make("td", { class: "score", title: sized(one) ? `[${number(one.low)}, ${number(one.high)}]` : UNKNOWN },
+        make("b", {}, number(one.audited)), make("small", {}, sized(one) ? `±${number((one.high - one.low) / 2)}` : "± ?")),
       make("td", { class: "plot", "aria-hidden": "true" }, this.plot(one)),
       make("td", {}, number(one.machine), make("small", {}, String(one.machine_rank))),
       ...(this.audited ? this.leaning(one) : []),
@@ -151,9 +157,10 @@ class Board {
   // How far the machine is off, and the place among scores that are shrunk.
   leaning(one) {
     const sure = biased(one);
+    const interval = sized(one)
+      ? `[${signed(one.bias_low, 3)}, ${signed(one.bias_high, 3)}]${sure ? "" : ": may be none"}` : UNKNOWN;
     return [
-      make("td", { class: `bias${sure ? " sure" : ""}`,
-        title: `[${signed(one.bias_low, 3)}, ${signed(one.bias_high, 3)}]${sure ? "" : ": may be none"}` }, signed(one.bias, 3)),
+      make("td", { class: `bias${sure ? " sure" : ""}`, title: interval }, signed(one.bias, 3)),
       make("td", { class: "plot lean", "aria-hidden": "true" }, this.lean(one, sure)),
       make("td", { class: "place" }, String(one.order)),
     ];
@@ -179,7 +186,8 @@ class Board {
 
   lean(one, sure) {
     const domain = this.biases;
-    return this.field(domain, true, this.stretch(`interval${sure ? " sure" : ""}`, one.bias_low, one.bias_high, domain),
+    return this.field(domain, true,
+      sized(one) ? this.stretch(`interval${sure ? " sure" : ""}`, one.bias_low, one.bias_high, domain) : "",
       make("i", { class: `dot${sure ? " sure" : ""}`, style: { left: at(one.bias, domain) } }));
   }
 
@@ -191,20 +199,21 @@ class Board {
       .filter(([first, second]) => first === one.run || second === one.run)
       .map(([first, second, value, low, high, adjusted]) => first === one.run
         ? { other: names.get(second), value, low, high, adjusted }
-        : { other: names.get(first), value: -value, low: -high, high: -low, adjusted })
+        : { other: names.get(first), value: -value, low: negative(high), high: negative(low), adjusted })
       .sort((a, b) => a.other.rank - b.other.rank);
-    const domain = domainOf([0, ...found.flatMap(({ low, high }) => [low, high])]);
-    const verdict = ({ value, adjusted }) => (adjusted > level ? "not told apart" : value > 0 ? "better" : "worse");
+    const domain = domainOf([0, ...found.filter(sized).flatMap(({ low, high }) => [low, high])]);
+    const verdict = ({ value, adjusted }) => (adjusted === null || adjusted > level ? "not told apart" : value > 0 ? "better" : "worse");
     return make("tr", { class: "inside" }, make("td", { class: "lanes" }), make("td", { colSpan: 8 },
       make("table", { class: "pairs" },
         make("caption", {}, `${one.name} beside the others: differences from the same judgments, corrected for all pairs (Holm)`),
-        make("tbody", {}, ...found.map((pair) => make("tr", { class: pair.adjusted > level ? "alike" : "" },
+        make("tbody", {}, ...found.map((pair) => make("tr", { class: verdict(pair) === "not told apart" ? "alike" : "" },
           make("td", {}, verdict(pair)),
           make("th", { scope: "row", title: pair.other.run }, verdict(pair) === "not told apart" ? `from ${pair.other.name}` : `than ${pair.other.name}`),
           make("td", {}, signed(pair.value, 3)),
-          make("td", { class: "quiet" }, `[${signed(pair.low, 3)}, ${signed(pair.high, 3)}]`),
-          make("td", { class: "plot", "aria-hidden": "true" }, this.field(domain, true, this.stretch("interval", pair.low, pair.high, domain),
+          make("td", { class: "quiet" }, sized(pair) ? `[${signed(pair.low, 3)}, ${signed(pair.high, 3)}]` : "± ?"),
+          make("td", { class: "plot", "aria-hidden": "true" }, this.field(domain, true,
+            sized(pair) ? this.stretch("interval", pair.low, pair.high, domain) : "",
             make("i", { class: "dot", style: { left: at(pair.value, domain) } }))),
-          make("td", { class: "quiet" }, `p ${pair.adjusted < 0.001 ? "< .001" : pair.adjusted.toFixed(3).replace(/^0/, "")}`)))))));
+          make("td", { class: "quiet" }, !sized(pair) ? UNKNOWN : `p ${pair.adjusted < 0.001 ? "< .001" : pair.adjusted.toFixed(3).replace(/^0/, "")}`)))))));
   }
 }

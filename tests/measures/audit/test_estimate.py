@@ -13,8 +13,11 @@ from core.measures.audit import (
     Corrected,
     Pool,
     alike,
+    best,
+    better,
     chances,
     compare,
+    composite,
     correct,
     estimates,
     folds_of,
@@ -22,8 +25,10 @@ from core.measures.audit import (
     machine_bias,
     missing_bounds,
     planned_chances,
+    precise,
     predict_batches,
     prediction,
+    true_correlation,
 )
 from core.measures.audit.weights import Array, Flags
 
@@ -89,7 +94,8 @@ def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_
             batches = [one(first, drawn), one(second, again, drawn)]
             found = estimates(W, correct(batches, planned, np.where(drawn | again, Y, np.nan), guess))
             square += p * q * (found.value - W @ Y) ** 2
-            variance += p * q * found.error**2
+            # A sum is empty, and its interval withheld, where no passage of it was judged.
+            variance += p * q * np.nan_to_num(found.error) ** 2
     assert variance == pytest.approx(square, rel=1e-10)
 
 
@@ -121,6 +127,47 @@ def test_all_judged_is_the_exact_score_without_an_interval() -> None:
     assert told.width.tolist() == [0.0, 0.0]
     pairs = compare(W, found)
     assert (pairs.p.tolist(), alike(told.value, pairs)) == ([0.0], [])
+
+
+def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> None:
+    w = np.array(
+        [[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0, 1.0]]
+    )
+    known = np.array([False, False, False, False, True])
+    drawn = np.array([True, False, False, False, False])
+    chance = np.array([0.5, 0.5, 0.5, 0.5, 0.0])
+    gains = np.where(drawn | known, Y, np.nan)
+    found = correct(
+        [one(chance, drawn, known)], planned_chances(chance, [2.0], known=known), gains, np.full((1, 5), 1.5)
+    )
+    told = estimates(w, found)
+    # The first has a judged passage, the next two have none, and of the last all is known.
+    assert np.isnan([told.error, told.low, told.high]).tolist() == [[False, True, True, False]] * 3
+    assert told.degrees[0] == 2 and told.width[0] > 0 and told.width[3] == 0
+    bias = machine_bias(w, np.full(5, 3.0), found)
+    assert np.isnan(bias.low).tolist() == np.isnan(bias.high).tolist() == [False, True, True, False]
+
+    pairs = compare(w, found)
+    apart = dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), pairs.difference.low, strict=True))
+    assert {pair for pair, low in apart.items() if np.isnan(low)} == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
+    assert pairs.p[np.isnan(pairs.difference.low)].tolist() == [1.0] * 5
+    assert pairs.difference.value == pytest.approx(w[pairs.first] @ found.gains - w[pairs.second] @ found.gains)
+    assert not better(w, found, 1, 3, 0.05).holds
+
+    assert not precise(w[1:], found, 100.0, 0.05).holds
+    assert best(w[1:], found, 0.05).systems == (0, 1, 2)
+    machine = np.array([4.0, 3.0, 2.0, 1.0])
+    order = composite(machine, told.value, told.error)
+    assert np.isfinite(order).all()
+    assert composite(machine, told.value, np.full(4, np.nan)) == pytest.approx(machine + (told.value - machine).mean())
+    assert np.isnan(true_correlation(machine[1:], w[[1, 2, 2]], found).value)
+
+
+def test_a_difference_of_systems_with_the_same_ranks_is_known_although_nothing_was_judged() -> None:
+    found = correct([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
+    pairs = compare(W[[0, 0, 1]], found)
+    assert np.isnan(pairs.difference.low).tolist() == [False, True, True]
+    assert pairs.p.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_what_was_known_before_counts_exactly_and_as_no_sample() -> None:
