@@ -56,6 +56,8 @@ def test_without_an_exam_each_says_how_to_get_one(project: Project) -> None:
     for screen in SCREENS:
         words = said(visit(screen))
         assert "There is no exam yet." in words and "exam items generate" in words, screen
+        # Only the Exam screen has that button.
+        assert "on the Exam screen" in words and "button above" not in words, screen
 
 
 def test_before_anybody_sat_it_item_response_asks_for_students(project: Project) -> None:

@@ -11,7 +11,7 @@ from pages.parts.shared import ui
 
 HOW = (
     "Import an exam on the Home screen, write questions of the kind choice in the question bank, or let a model write"
-    " items from the passages: with the button above on the Exam screen, or with the command exam items generate."
+    " items from the passages: on the Exam screen, or with the command exam items generate."
 )
 
 
