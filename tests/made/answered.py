@@ -30,6 +30,11 @@ def put_answered(project: Project) -> None:
                   enumerate(one.draws, 1)]  # fmt: skip
         lines += [{"query_id": name, "run": "one", "k": 2, "answer": one.answer},
                   {"query_id": name, "run": "two", "k": 2, "answer": "Hamburg"}]  # fmt: skip
+    put_answers(project, lines)
+
+
+def put_answers(project: Project, lines: list[dict[str, object]]) -> None:
+    """What a reader of passages answered, a line each."""
     _import(project, "answers", lines, "reader")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from core.pipelines import (
     people_said,
 )
 from core.project import Project, confirmed_cases, judging, queries_of
-from tests.made.answered import TOLD, put_answered, put_verdicts
+from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.screens import charts, holds, looking_at, press, said, served, shared, sound, tell, visit
 from tests.pipelines.answers.made import collection
 
@@ -181,6 +182,21 @@ def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     box = next(slider for slider in app.slider if slider.label == "Accepted from" and slider.key.startswith("limit"))
     app = sound(box.set_value(0.0).run())
     assert {metric.label: metric.value for metric in app.metric}["Recall"] == "1.000"
+
+
+def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Project) -> None:
+    collection(project, TOLD, {})
+    put_answers(project, [{"query_id": "a", "run": "gold", "draw": 1, "answer": "Hamburg"}])
+    put_verdicts(project)
+    app = visit("judges")
+    assert not app.error and "On 3 answers, of which 67% are held for right." in said(app)
+
+
+def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Project) -> None:
+    collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
+    put_verdicts(project)
+    (error,) = visit("judges").error
+    assert "None of the 6 verdicts is on an answer to a query with gold answers" in error.value
 
 
 def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:

@@ -74,6 +74,12 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
     return [one for one in found if one.query_id in set(query_ids)]
 
 
+def ranking_runs(project: Project) -> list[str]:
+    """The runs that rank passages, and not those of responses, in order."""
+    found = project.rows("SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key")
+    return [name for (name,) in found]
+
+
 def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     """The runs that are meant; for None all that rank passages, and not those of responses.
 
@@ -83,12 +89,7 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     check_runs(project, runs or ())
     if runs:
         return list(dict.fromkeys(runs))
-    every = [
-        name
-        for (name,) in project.rows(
-            "SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key"
-        )
-    ]
+    every = ranking_runs(project)
     if not every:
         raise InputError(
             "The project has no runs.", "Import some: exam import runs FILE; or make one: exam answers retrieve."

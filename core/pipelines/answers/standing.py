@@ -7,7 +7,7 @@ from statistics import median
 
 from core.measures import choosing
 from core.pipelines.answers.comparing import verdicts
-from core.pipelines.answers.contexts import asked_queries, gold_sources, named_runs
+from core.pipelines.answers.contexts import asked_queries, gold_sources, named_runs, ranking_runs
 from core.pipelines.answers.evaluation import Evaluation
 from core.pipelines.answers.generating import KS
 from core.pipelines.answers.jobs import answer_jobs
@@ -47,7 +47,7 @@ def lacking(project: Project) -> Lacking:
     """What is missing for LLM-retEval (specification, section 2)."""
     queries = asked_queries(project)
     return Lacking(
-        not queries, not run_names(project), not gold_sources(project), not any(query.answers for query in queries)
+        not queries, not ranking_runs(project), not gold_sources(project), not any(query.answers for query in queries)
     )
 
 

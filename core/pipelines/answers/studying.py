@@ -25,7 +25,7 @@ from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
 from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
-from core.text import first_few
+from core.text import first_few, how_many
 
 Refined = Literal["confirmed", "proposed"]
 
@@ -154,24 +154,36 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
         source: only this one; for None all, where most of them count and those with as many for as against do not.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none; says whether verdicts are missing, or gold answers, or that people are divided.
     """
-    texts = answer_texts(project)
+    texts, known = answer_texts(project), answer_verdicts(project, source)
     asked = {query.text_key: query for query in asked_queries(project) if query.answers and query.text_key}
     found = []
-    for (question, answer), said in answer_verdicts(project, source).items():
+    for (question, answer), said in known.items():
         yes = sum(said.values())
         if question in asked and 2 * yes != len(said):
             query = asked[question]
             found.append(
                 PeopleSaid(query.query_id, pair(query.text, texts[answer], query.answers), 2 * yes > len(said))
             )
-    if not found:
+    if found:
+        return found
+    verdicts = how_many(sum(map(len, known.values())), "verdicts")
+    if not known:
         raise InputError(
             "There are no verdicts of people on answers to queries with gold answers.",
             "Import some: exam import answer-verdicts FILE.",
         )
-    return found
+    if not any(question in asked for question, _ in known):
+        raise InputError(
+            f"None of the {verdicts} is on an answer to a query with gold answers, which judges compare answers with.",
+            "Import the queries with theirs, JSONL with query_id, text and answers on each line: on the Home screen, or"
+            " with exam import queries FILE.",
+        )
+    raise InputError(
+        f"Of every answer to a query with gold answers as many say that it is right as that it is not ({verdicts}).",
+        "Choose one of those who say so, or import further verdicts: exam import answer-verdicts FILE.",
+    )
 
 
 def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:

@@ -9,7 +9,7 @@ from core.errors import WorkbenchError
 from core.exchange import Group, Options, import_groups
 from core.formats import Source
 from core.measures import Interval
-from core.pipelines import AgreementRow, PeopleSaid, agreement, people_said, said_by_judge, verdict_sources
+from core.pipelines import AgreementRow, PeopleSaid, agreement, lacking, people_said, said_by_judge, verdict_sources
 from core.project import Project
 from pages.parts.answers import asking, choosing, looking
 from pages.parts.shared import charts, presses, ui
@@ -27,7 +27,8 @@ def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
     if len(sources) > 1:
         options = {"": f"All people ({sum(count for _, count in sources):,} verdicts)"} | options
     said: list[PeopleSaid] = []
-    if looking.generators(project):
+    # People's verdicts need no runs; what a model compared stands beside what was retrieved.
+    if looking.generators(project) and not lacking(project).stops:
         evaluation = looking.look(project)
         model = evaluation.judge_model
         if model is not None and (said := said_by_judge(project, evaluation)):
