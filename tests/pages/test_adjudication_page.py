@@ -286,6 +286,13 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     assert [one.query_id for one in doubles(project)] == ["q2"]
 
 
+def test_assigning_without_a_query_says_what_is_missing(project: Project) -> None:
+    put_small(project)
+    app = press(visit("people"), "Assign")
+    assert [as_text(error.value) for error in app.error] == ["No query is chosen, so nobody was asked."]
+    assert doubles(project) == []
+
+
 def test_where_nobody_logs_in_anybody_can_be_asked_by_name(project: Project) -> None:
     put_small(project)
     app = visit("people")

@@ -8,6 +8,7 @@ from functools import partial
 
 import streamlit as st
 
+from core.errors import InputError
 from core.measures import Coefficient
 from core.project import (
     MOST_WANTED,
@@ -74,7 +75,8 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         decider = st.selectbox(
             "Adjudicator", names, index=None, placeholder=ORGANIZERS, accept_new_options=anybody, width=180
         )
-        if st.form_submit_button("Assign", icon=":material/group_add:") and query:
+        pressed = st.form_submit_button("Assign", icon=":material/group_add:")
+        if pressed and query:
             author = ui.author()
 
             def assign() -> None:
@@ -83,6 +85,8 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
                 empty("double")
 
             did(assign, "Assigned. Whoever is asked finds it on My work.")
+    if pressed:
+        ui.show_error(InputError("No query is chosen, so nobody was asked.", "Choose the query they are to judge."))
 
 
 def row(project: Project, one: Double, text: str) -> None:
