@@ -169,6 +169,16 @@ class Acting(ABC):
             return name if name in parts else ""
         return name if parts.get(name) else None
 
+    def hides(self, name: str, adjudicator: str | None) -> bool:
+        """Whether what somebody gives in an open double assignment is hidden now from whom it acts for.
+
+        Args:
+            name: of whoever takes part.
+            adjudicator: who decides what differs there.
+        """
+        reader = self._blinded()
+        return reader is not None and reader not in (name, adjudicator)
+
     @contextmanager
     def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
         """What surrounds a transaction of somebody who is logged in."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
@@ -111,7 +111,7 @@ class Share:
 
     Args:
         done: queries that they are done with, of `queries` that are theirs.
-        judged: passages that they judged in these, of `pooled`.
+        judged: passages that they judged in these, of `pooled`; None where some of that is hidden from whoever asks.
         late: queries that should have been done before today.
         next_due: the first day that is still to come for a query that is not done; None for none.
     """
@@ -119,7 +119,7 @@ class Share:
     member: Member
     done: int
     queries: int
-    judged: int
+    judged: int | None
     pooled: int = 0
     late: int = 0
     next_due: date | None = None
@@ -134,8 +134,11 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
     now = today or date.today()
     pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
     done, judged, due = done_queries(project), _judged(project), dues(project)
+    hidden = {
+        (name, one.query_id) for one in doubles(project) for name in one.present if project.hides(name, one.adjudicator)
+    }
     return [
-        _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, due, now)
+        _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, hidden, due, now)
         for one in project.members().values()
         if one.role == "assessor"
     ]
@@ -147,6 +150,7 @@ def _share(
     pooled: Mapping[str, int],
     done: Mapping[str, Mapping[str, object]],
     judged: Mapping[str, Mapping[str, int]],
+    hidden: Set[tuple[str, str]],
     due: Dues,
     today: date,
 ) -> Share:
@@ -156,7 +160,9 @@ def _share(
         member,
         len(finished),
         len(theirs),
-        sum(judged.get(member.name, {}).get(query, 0) for query in theirs),
+        None
+        if any((member.name, query) in hidden for query in theirs)
+        else sum(judged.get(member.name, {}).get(query, 0) for query in theirs),
         sum(pooled.get(query, 0) for query in theirs),
         sum(day < today for day in days),
         min((day for day in days if day >= today), default=None),
@@ -175,8 +181,16 @@ def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str,
     }
 
 
-def judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
-    """How many passages of a double assignment each of those judged who take part, by name; and of how many."""
+def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], int]:
+    """How many passages of a double assignment each of those judged who take part, by name; and of how many.
+
+    It is None for those of whom that is hidden from whoever asks: what can be counted is no number of theirs.
+    """
+    found, of = _judged_of(project, double)
+    return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
+
+
+def _judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
     if double.passages is None:
         everybody, pooled = _judged(project), {one.query_id: one.pooled for one in at_a_glance(project)}
         found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}

@@ -21,7 +21,7 @@ from core.project import (
     set_due,
     set_member,
 )
-from core.review import decide, decisions
+from core.review import decide, decisions, judged_of
 from tests.made.browser import Server, as_it_is_now, ready
 from tests.made.browser import visit as go_to
 from tests.made.projects import new_project
@@ -284,6 +284,29 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     app.button(f"end {number} now").click()
     sound(app.run())
     assert [one.query_id for one in doubles(project)] == ["q2"]
+
+
+def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_no_number(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put(project)
+    set_member(project, "cleo@x.org", "assessor", "shell")
+    judging.judge(project, "q1", "p1", 1, "cleo")
+    assign_double(project, "q2", "olga", ["olga", "asta"])
+    for name, passage in ("asta", "p5"), ("olga", "p5"), ("olga", "p6"):
+        judging.judge(project, "q2", passage, 1, name)
+    log_in("olga")
+    app = visit("people")
+    words = said(app).replace("\\", "")
+    assert "olga: asked, 2 of 3 judged · asta: asked, how far is hidden while you judge blindly" in words
+    judged = app.dataframe[0].value
+    assert dict(zip(judged["Name"], judged["Passages judged"], strict=True)) == {
+        "asta": "hidden",
+        "bo": "hidden",
+        "cleo": "1",
+    }
+    # Whoever takes no part reads all of it.
+    assert judged_of(project, double_of(project, "q2")) == ({"olga": 2, "asta": 1}, 3)
 
 
 def test_assigning_without_a_query_says_what_is_missing(project: Project) -> None:

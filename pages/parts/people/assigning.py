@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 
@@ -37,7 +37,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
             "Queries": [one.queries for one in found],
             "Late": [one.late for one in found],
             "Due next": ["" if one.next_due is None else str(one.next_due) for one in found],
-            "Passages judged": [one.judged for one in found],
+            "Passages judged": _numbers([one.judged for one in found]),
             "Passages": [one.pooled for one in found],
         },
         hide_index=True,
@@ -97,7 +97,7 @@ def row(project: Project, one: Double, text: str) -> None:
         turns = [
             f"{name}: {turn}"
             + (f" ({one.reasons[name]})" if name in one.reasons else "")
-            + (f", {judged[name]:,} of {of:,} judged" if name in judged else "")
+            + (f", {_how_far(judged[name], of)}" if name in judged else "")
             for name, turn in one.people.items()
         ]
         said = [
@@ -119,6 +119,16 @@ def row(project: Project, one: Double, text: str) -> None:
                     partial(end_double, project, one.query_id, ui.author(), one.key),
                     "Ended: what was given is open to all.",
                 )
+
+
+def _how_far(judged: int | None, of: int) -> str:
+    return "how far is hidden while you judge blindly" if judged is None else f"{judged:,} of {of:,} judged"
+
+
+def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
+    """A column of numbers; of words where some are hidden, as an empty cell would look like none."""
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else ["hidden" if one is None else f"{one:,}" for one in found]
 
 
 def agreement_between(project: Project) -> None:
