@@ -17,16 +17,14 @@ def composite(machine: Array, audited: Array, error: Array) -> Array:
     Args:
         machine: shape (S,), the machine's scores.
         audited: shape (S,), unbiased scores.
-        error: shape (S,), their standard errors; NaN where one is not known, which says nothing of the noise.
+        error: shape (S,), their standard errors; NaN where one is not known. It counts as the empty sum that it comes
+            from: only so is the mean of the estimated variances right on average over samples.
 
     Returns:
         Shape (S,). The interval of the audited score is not one of this score.
     """
     d = audited - machine
-    known = error[~np.isnan(error)]
-    if not len(known):
-        return np.asarray(machine + d.mean(), dtype=np.float64)
-    noise = float((known**2).mean())
+    noise = float((np.nan_to_num(error) ** 2).mean())
     spread = max(0.0, float(d.var(ddof=1)) - noise) if len(d) > 1 else 0.0
     kept = spread / (spread + noise) if spread + noise > 0 else 1.0
     found: Array = np.asarray(machine + d.mean() + kept * (d - d.mean()), dtype=np.float64)
