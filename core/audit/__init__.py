@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.audit.board import AuditBoard, AuditedSystem, Difference, Favour, audit_board, board_of, difference
+from core.audit.board import AuditBoard, audit_board, board_of, difference
 from core.audit.calibrating import (
     Calibration,
     LabelMeaning,
@@ -23,6 +23,7 @@ from core.audit.foreseeing import foresee
 from core.audit.methods import methods
 from core.audit.publishing import audit_files, audited_by, notice, read_facts
 from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
+from core.audit.rows import AuditedSystem, Difference, Favour
 from core.audit.statements import Statement
 from core.audit.verdicts import Assessor, Look, Verdict, assessors, cannot_say, judge, look, scale, skip, take_back
 

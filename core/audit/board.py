@@ -13,6 +13,7 @@ from core.audit.circularity import circularity
 from core.audit.estimation import Estimation, estimation
 from core.audit.facts import Facts, gather
 from core.audit.records import Audit
+from core.audit.rows import AuditedSystem, Difference, Favour
 from core.audit.statements import Statement, statement_of
 from core.errors import InputError
 from core.measures import Coefficient, cohen_kappa, cross_table
@@ -33,90 +34,6 @@ from core.measures.audit import (
 )
 from core.project import Project
 from core.text import first_few
-
-
-@dataclass(frozen=True)
-class AuditedSystem:
-    """A row of the audited board.
-
-    Args:
-        rank, machine_rank: from 1, equal for equal scores; `rank` by the audited score.
-        audited: the score that the judgments give, unbiased; None before a batch is done, as everything of it.
-        error, low, high: its standard error, and its interval by itself; None where people judged none of the passages
-            that it ranks and that can be off: nothing says how far the score is.
-        worst_low, worst_high: the same whatever the values of passages of which people could not say; None where
-            there are none.
-        machine: the score by the machine's labels.
-        bias, bias_low, bias_high: how much the machine's score lies above the audited one, with its interval; that is
-            None where the audited score has none.
-        order: place from 1 in the order of the scores whose residuals are shrunk to their common shift; it has no
-            interval.
-    """
-
-    run: str
-    rank: int | None
-    audited: float | None
-    error: float | None
-    low: float | None
-    high: float | None
-    worst_low: float | None
-    worst_high: float | None
-    machine: float
-    machine_rank: int
-    bias: float | None
-    bias_low: float | None
-    bias_high: float | None
-    order: int | None
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two systems compared from the same sample.
-
-    Args:
-        value: score of the first minus that of the second, with the interval of this difference by itself.
-        low, high, p, adjusted: None where people judged no passage by which the two differ: nothing tells them apart.
-        p, adjusted: two-sided p value of no difference; the same after Holm over all pairs of systems.
-    """
-
-    first: str
-    second: str
-    value: float
-    low: float | None
-    high: float | None
-    p: float | None
-    adjusted: float | None
-
-
-@dataclass(frozen=True)
-class Favour:
-    """Whether the machine gains the systems that are made with its own family, or that of who wrote the questions.
-
-    Args:
-        runs: those systems.
-        value: their mean bias minus that of the others, with its interval; that is None where nothing says how far the
-            value may be off.
-    """
-
-    runs: tuple[str, ...]
-    value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def says(self) -> str:
-        """The finding in words."""
-        kin = f"{first_few(self.runs)} use{'s' if len(self.runs) == 1 else ''} the machine's own family of models"
-        if self.low is None or self.high is None:
-            return (
-                f"{kin}; whether the machine favours {'it' if len(self.runs) == 1 else 'them'} nobody has judged yet."
-            )
-        interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
-        if self.low > 0:
-            return f"{kin}, and the machine favours {'it' if len(self.runs) == 1 else 'them'}: {interval}."
-        if self.high < 0:
-            return f"{kin}, and the machine gives {'it' if len(self.runs) == 1 else 'them'} too little: {interval}."
-        return f"{kin}; no favour is seen: {interval}."
 
 
 @dataclass(frozen=True)
