@@ -13,6 +13,22 @@ function leadHome({ target }) {
   if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
 }
 
+// What was typed is sent in a moment, the way to another screen at once. Who leaves a box by following a link in the same
+// moment, as with a finger, would be led back by what was typed, which still speaks of the screen it was typed on.
+let led = null;
+
+function follow(event) {
+  const link = event.target.closest?.('a[data-testid^="stPageLink"]');
+  if (!link || link === led || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  event.stopPropagation();
+  setTimeout(() => {
+    led = link;
+    link.click();
+    led = null;
+  });
+}
+
 // A popover stands at the end of the page, behind all that follows its button: the keys would get there last.
 function enter(frames) {
   const inside = document.querySelector(INSIDE);
@@ -38,6 +54,7 @@ export default function () {
   if (window.examFramed) return;
   window.examFramed = true;
   for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, leadHome, true);
+  document.addEventListener("click", follow, true);
   document.addEventListener("click", opened, true);
   document.addEventListener("keydown", walked, true);
 }
