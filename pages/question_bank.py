@@ -9,6 +9,7 @@ import streamlit as st
 from core import bank
 from core.bank import QueryOverview, overview
 from core.project import Project
+from core.text import how_many
 from pages.parts.bank import bar as bank_bar
 from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review
@@ -67,7 +68,7 @@ STYLE = """
 """
 
 
-def opened(found: list[QueryOverview]) -> int:
+def opened(project: Project, found: list[QueryOverview]) -> int:
     """Place of the query that was chosen, that the URL names, or that was open last; else the first."""
     here = bank_window.window()
     if chosen := pick_list.picked(QUERIES) or here.query:
@@ -75,12 +76,16 @@ def opened(found: list[QueryOverview]) -> int:
         st.query_params.pop("subtopic", None)
         pick_list.take(QUERIES)
         here.query = ""
-    wanted = st.query_params.get("query") or st.session_state.get("last query")
+    named = st.query_params.get("query")
+    wanted = named or st.session_state.get("last query")
     at = next((i for i, q in enumerate(found) if q.query_id == wanted), None)
-    if at is None and st.query_params.get("query"):
+    # Whoever chose another project asked for none of its queries: the address still has that of the one before.
+    stayed = st.session_state.get("project of bank", project.name) == project.name
+    if at is None and named and stayed:
         st.warning(f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:")
     st.session_state["last query"] = found[at or 0].query_id
-    if "query" not in st.query_params:
+    st.session_state["project of bank"] = project.name
+    if not named or (at is None and not stayed):
         address.begin_at(query=found[at or 0].query_id)
     return at or 0
 
@@ -95,7 +100,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             query.query_id,
             ui.shortened(query.text, ui.LISTED),
             "?" + urlencode({"project": project.name, "query": query.query_id}),
-            f"{query.active} questions · {query.pooled} passages",
+            f"{how_many(query.active, 'questions')} · {how_many(query.pooled, 'passages')}",
             (unsaved,) * (query.query_id in edited) + (idle,) * (not query.active),
         )
         for query in found
@@ -112,7 +117,7 @@ st.html(f"<style>{STYLE}</style>")
 view = policy_widgets.seen()
 bank_window.open_for(project)
 with st.container():
-    at = opened(queries)
+    at = opened(project, queries)
 query = queries[at]
 place = {
     "at": at + 1,

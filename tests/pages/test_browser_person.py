@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -48,6 +49,10 @@ def type_into(field: Locator, text: str) -> None:
     field.click()
     field.press("Control+a")
     field.press_sequentially(text)
+
+
+TAP = "(link) => (document.activeElement.shadowRoot.activeElement.blur(), link.click())"
+"""Follow a link of the menu as a finger does, which leaves a box and presses in the same moment."""
 
 
 def unsaved(page: Page, number: int) -> Locator:
@@ -186,7 +191,15 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     type_into(box(page, 1), "Who is B?")
     box(page, 1).blur()
     expect(unsaved(page, 1)).to_be_visible()
-    type_into(page.get_by_role("textbox", name="Note", exact=True), "people, not things")
+    note, name = (page.get_by_role("textbox", name=label, exact=True) for label in ("Note", "Your name"))
+    type_into(note, "people, not things")
+    # It is one person's.
+    name.fill("bob")
+    name.press("Enter")
+    expect(note).to_have_value("")
+    name.fill("ann")
+    name.press("Enter")
+    expect(note).to_have_value("people, not things")
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Bank version 3. No unsaved changes.")).to_be_visible()
     project = as_it_is_now(path, tmp_path)
@@ -214,7 +227,7 @@ def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: 
     expect(box(page, 0)).to_have_value("What is A?")
 
 
-def test_a_key_that_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -226,6 +239,13 @@ def test_a_key_that_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of:
     expect(box(page, 0)).to_have_value("Who is A?")
     expect(box(page, 3)).to_have_value("What is new?")
     expect(box(page, 3)).to_be_focused()
+    type_into(box(page, 1), "Who is B?")
+    page.get_by_role("link", name="Activity", exact=True).evaluate(TAP)
+    expect(page.locator('h1 :text-is("Activity")')).to_be_visible()
+    ready(page)
+    assert urlsplit(page.url).path == "/activity"
+    page.go_back()
+    expect(box(page, 1)).to_have_value("Who is B?")
 
 
 def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Callable[[str], Page]) -> None:

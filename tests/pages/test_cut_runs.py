@@ -58,7 +58,7 @@ def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
 
 
-def typed(value: str | None, field: str = "text", base: str | None = A.text) -> dict[str, Any]:
+def typed(value: str | float | None, field: str = "text", base: str | float | None = A.text) -> dict[str, Any]:
     return {"act": "edit", "id": "q1/a", "field": field, "value": value, "base": base}
 
 
@@ -97,6 +97,18 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Proje
     here = bank_window.window()
     assert here.refused == {here.done: None}
     assert not here.has_shown(here.shown[project.name, "ann"])
+
+
+def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Project, session: Session) -> None:
+    sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
+    bank_window.take_in()
+    here = bank_window.window()
+    assert "marked red" in here.said and bank.latest_version(project) == 1
+    # It is left: the browser sends it no more.
+    sent(session, project, {"act": "save"})
+    bank_window.take_in()
+    assert here.refused == {} and bank.latest_version(project) == 2
+    assert bank.questions(project)[0].text == "Who is A?"
 
 
 @pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])

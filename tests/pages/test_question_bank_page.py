@@ -15,7 +15,7 @@ from core.labels import Policy
 from core.project import Project
 from core.study import Examinees, bank_worth
 from core.types import Question
-from tests.made.projects import SPEC
+from tests.made.projects import SPEC, fill, new_project
 from tests.made.screens import (
     QUESTIONS,
     as_text,
@@ -129,7 +129,7 @@ class TestQuestionBank:
         edit(app, "What is A?", text="Who is A?")
         bank.save(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
         act(app, pressed)
-        assert "Choose a wording" in holds(app, "bank")["said"]
+        assert "choose a wording" in holds(app, "bank")["said"]
         press(app, "Keep mine")
         assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
         assert bank.latest_version(small) == 2
@@ -267,6 +267,15 @@ class TestQuestionBank:
 
     def test_a_link_to_a_query_that_is_not_there_says_so(self, small: Project) -> None:
         assert "There is no query gone here" in said(visit("question_bank", query="gone"))
+
+    def test_another_project_opens_at_its_first_query_without_a_word(self, small: Project) -> None:
+        other = new_project(small.path.with_name("zeta.duckdb"))
+        fill(other, [Question("z9/a", "z9", "What is Z?")], {}, {})
+        other.close()
+        app = act(visit("question_bank"), "open", query="q2")
+        app.selectbox("project").set_value("zeta")
+        told = said(sound(app.run()))
+        assert "There is no query" not in told and texts(app) == ["What is Z?"]
 
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
         bank.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Act = Mapping[str, Any]
 
 ANOTHER = "Another window of yours changed something, and it shows here now. If you still want to, press again."
-UNSETTLED = "Choose a wording for each question that somebody else changed; then save."
+UNSETTLED = "Not done: choose a wording below first."
+UNSTORED = "Not saved: mend what is marked red first."
 OPTIONAL = ("subtopic_id", "answer_key", "note")
 """Fields that may hold nothing."""
 DIALOGS_TO_CHANGE = ("paste", "several", "split")
@@ -149,7 +150,9 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
 
 
 def _save(here: Window, shown: Shown, act: Act) -> None:
-    if not bank.drafts(shown.project, shown.author):
+    if here.holds_back(shown):
+        here.said = UNSTORED
+    elif not bank.drafts(shown.project, shown.author):
         here.said = "There is nothing to save."
     elif not here.has_shown(shown):
         here.said = ANOTHER

@@ -13,10 +13,7 @@ function build(parent) {
   const said = make("div", { className: "said", role: "status" });
   const others = make("div", { className: "others", role: "status" });
   const note = make("input", { type: "text", "aria-label": "Note" });
-  note.addEventListener("input", () => {
-    channel.note = note.value;
-    channel.keep();
-  });
+  note.addEventListener("input", () => channel.write(note.value));
   undo.setAttribute("aria-keyshortcuts", "Alt+Z");
   redo.setAttribute("aria-keyshortcuts", "Alt+Y");
   save.setAttribute("aria-keyshortcuts", "Control+S");
@@ -30,12 +27,13 @@ function build(parent) {
   }
   function store() {
     channel.flush();
-    channel.push({ act: "save", note: channel.note });
+    channel.push({ act: "save", note: channel.note() });
   }
   function show(given) {
-    if (data && given.version > data.version) channel.note = "";
-    data = given;
     channel.hear(given);
+    // What somebody else saves meanwhile leaves the note that is being written.
+    if (data?.project === given.project && given.saved > data.version) channel.write("");
+    data = given;
     const count = given.unsaved;
     const about = [];
     if (count) {
@@ -56,7 +54,7 @@ function build(parent) {
     note.disabled = !count;
     note.placeholder = given.note || "Note: what changed and why";
     note.title = count ? `Where you write no note, it says: ${given.note}` : "";
-    if (note.value !== channel.note) note.value = channel.note;
+    if (note.value !== channel.note()) note.value = channel.note();
   }
   return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };
 }

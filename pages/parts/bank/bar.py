@@ -40,10 +40,12 @@ def bar(project: Project, query: QueryOverview, previous: str, following: str) -
     mine = bank.drafts(project, person)
     undoable, redoable = steps(project, person)
     open_conflicts = conflicts(project, person) if mine else []
+    name, saved = here.saved or ("", 0)
     data: dict[str, Any] = here.tells() | {
         "project": project.name,
         "author": person,
         "version": latest_version(project),
+        "saved": saved if name == project.name else 0,
         "unsaved": len(mine),
         "queries": len({draft.question.query_id for draft in mine.values()}),
         "undo": undoable > 0,

@@ -5,7 +5,7 @@ const KEPT = "exam-workbench-bank";
 const AGAIN = [4000, 8000, 16000, 30000];
 
 function makeChannel() {
-  const channel = { acts: [], unseen: [], last: 0, window: null, place: {}, refused: {}, note: "", late: false };
+  const channel = { acts: [], unseen: [], last: 0, window: null, place: {}, refused: {}, notes: {}, late: false };
   const parts = new Set();
   let send = null;
   let timer = null;
@@ -16,17 +16,26 @@ function makeChannel() {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
     channel.acts = kept.acts ?? [];
-    channel.note = kept.note ?? "";
+    channel.notes = kept.notes ?? {};
   } catch {
     // A browser that keeps nothing loses what was typed in the moment of a reload, and nothing else.
   }
 
   channel.keep = () => {
     try {
-      sessionStorage.setItem(KEPT, JSON.stringify({ acts: typed(), note: channel.note }));
+      sessionStorage.setItem(KEPT, JSON.stringify({ acts: typed(), notes: channel.notes }));
     } catch {
       // See above.
     }
+  };
+
+  // The note of a version is one person's, on one project.
+  const whose = () => JSON.stringify([channel.place.project, channel.place.author]);
+  channel.note = () => channel.notes[whose()] ?? "";
+  channel.write = (note) => {
+    if (note) channel.notes[whose()] = note;
+    else delete channel.notes[whose()];
+    channel.keep();
   };
 
   const deliver = () => {

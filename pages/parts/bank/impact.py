@@ -15,6 +15,7 @@ from core.measures import parse_measure
 from core.project import Project, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
 from core.study import bank_summary
+from core.text import how_many
 from core.types import Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import slope
@@ -121,9 +122,9 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     if not found.to_grade:
         st.caption(f"Needs no gradings: all {found.known:,} are known.")
         return
-    st.markdown(f"**Needs {found.to_grade:,} gradings**, {found.known:,} already known")
+    st.markdown(f"**Needs {how_many(found.to_grade, 'gradings')}**, {found.known:,} already known")
     st.caption(
-        f":orange[:material/pending:] {found.undecided:,} passages are undecided until these pairs are graded."
+        f":orange[:material/pending:] {how_many(found.undecided, 'passages')} undecided until these pairs are graded."
         " Ungraded is not zero: what is shown rests on the known grades."
     )
     job = current_job(project)

@@ -163,9 +163,13 @@ class Row {
   // What was typed and could not be stored, or had been changed in another window: it waits here.
   refused(edit) {
     const why = channel.refused[edit.n];
-    if (why !== null) return make("div", { className: "refused", role: "alert" }, make("b", { textContent: "Not stored. " }), why);
     const given = edit.value === null || edit.value === "" ? "nothing" : `“${edit.value}”`;
     const choose = (label, does) => make("button", { type: "button", textContent: label, onclick: does });
+    const leave = choose("Leave it", () => {
+      channel.refuse(this.id, edit.field);
+      channel.push({ act: "leave" });
+    });
+    if (why !== null) return make("div", { className: "refused", role: "alert" }, make("b", { textContent: "Not stored. " }), `${why} `, leave);
     return make("div", { className: "refused crossed" },
       make("span", { className: "state", textContent: "Changed in another window of yours meanwhile; it is shown above. " }),
       make("span", { textContent: `Here you gave ${given}.` }),
@@ -173,10 +177,7 @@ class Row {
         channel.refuse(this.id, edit.field);
         channel.push({ act: "edit", id: this.id, field: edit.field, value: edit.value, base: this.data[edit.field] });
       }),
-      choose("Leave it", () => {
-        channel.refuse(this.id, edit.field);
-        channel.push({ act: "leave" });
-      }));
+      leave);
   }
 
   act(name, more = {}) {

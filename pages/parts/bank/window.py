@@ -54,6 +54,7 @@ class Window:
         token: names the window; what was done in one that the server has forgotten is not done in the next.
         lock: held while an act is done and taken note of.
         drafts: where the person's drafts stood when they were shown last.
+        sent: what the browser sends, by number: all that it has not heard to be done.
         done: the number of the last act that was done.
         refused: what could not be stored, by the number of the act, with the reason; None where another window had
             changed the same.
@@ -72,6 +73,7 @@ class Window:
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     lock: threading.RLock = field(default_factory=threading.RLock)
     drafts: object = None
+    sent: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     done: int = 0
     refused: dict[int, str | None] = field(default_factory=dict)
     shown: dict[tuple[str, str], Shown] = field(default_factory=dict)
@@ -128,6 +130,14 @@ class Window:
         """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
         return self.drafts == _now(shown.project, shown.author)
 
+    def holds_back(self, shown: Shown) -> bool:
+        """Whether something that a person typed could not be stored, and is neither mended nor left yet."""
+        place = shown.project.name, shown.author
+        return any(
+            (act.get("project"), act.get("author")) == place and self.refused.get(number) is not None
+            for number, act in self.sent.items()
+        )
+
     def outlived(self, project: Project, author: str) -> None:
         """Forget what came of the last act once the drafts that it was about are others: it was settled elsewhere."""
         with self.lock:
@@ -162,6 +172,7 @@ def take_in() -> None:
         for act in (sent if isinstance(sent, list) else ())
         if isinstance(act, Mapping) and isinstance(act.get("n"), int) and act.get("window") == here.token
     }
+    here.sent = known
     for number in sorted(known):
         here.take(known[number])
     with here.lock:
