@@ -32,8 +32,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-    # A page lives for seconds: to optimise its code costs a fifth of its work, and comes when it is nearly over.
-    "--js-flags=--no-opt --no-maglev",
+    # A page lives for seconds: to optimise its code costs a fifth of its work, and comes when it is nearly over. Only
+    # what runs over and over, as what looks for barriers on a screen, is worth it.
+    "--js-flags=--no-opt --invocation-count-for-maglev=4000",
 )
 WINDOW = ViewportSize(width=1440, height=900)
 EMPTY = "about:blank"
