@@ -506,6 +506,22 @@ class TestSettling:
         assert [(one.case.place[1], one.case.left_value) for one in record(project)] == [("p00", 4)]
         assert queued(app)["said"]["refused"] == ""
 
+    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, project: Project) -> None:
+        passages = [f"p{i:02}" for i in range(60)]
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
+        judge(project, {("q1", p): 0 for p in passages})
+        app = visit("disagreements")
+        override(project, "a", "p00", 4, "nearly", "bob")
+        app = weigh(app, 3)
+        assert (open_case(app), queued(app)["weighed"]["words"]) == ("p00", "Label 4 → 3")
+        assert "case" not in app.query_params, "to try a rating is no step for Back"
+        override(project, "a", "p00", 0, "not at all", "bob")
+        app = weigh(app, 2)
+        assert (open_case(app), queued(app)["gone"]) == (
+            "p01", "The case that was open is not listed here any more. This is what stands in its place."
+        )  # fmt: skip
+        assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
+
     def test_a_case_on_which_the_sides_agree_meanwhile_says_so(self, small: Project) -> None:
         app = visit("disagreements")
         for question in "bc":

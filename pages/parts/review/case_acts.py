@@ -87,7 +87,7 @@ def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:
     with st.spinner("Looking for what to check", show_time=False):
         return queue(
             desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
-            at_of_address(), query_id, _place(place.named("case") if case is None else case),
+            at_of_address(), query_id, _place(place.open_case() if case is None else case),
         )  # fmt: skip
 
 
@@ -152,6 +152,8 @@ def _number(desk: Desk, case: str, cell: Cell | None) -> int | None:
 
 def _weigh(desk: Desk, act: Act) -> None:
     row = _case(desk, act)
+    # Others may have led it elsewhere: another one would be there in its place, without what is being typed.
+    place.hold(act["case"])
     if desk.policy is not None:
         rating = int(act["rating"])
         found = settling.weigh(desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating)

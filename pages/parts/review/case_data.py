@@ -28,7 +28,7 @@ SNIPPET = 170
 LONGEST = 400_000
 """Characters of a passage that are shown."""
 QUESTIONS_NAMED = 3
-GONE = "The case that the address names is not listed here any more. This is what stands in its place."
+GONE = "The case that {} is not listed here any more. This is what stands in its place."
 
 
 def at_of_address() -> int:
@@ -48,10 +48,10 @@ def name_of(query_id: str, passage_id: str, question_id: str | None) -> str:
 
 
 def _open_row(listed: Queue) -> int | None:
-    """Which row of the page is open: the case that the address names, else what stands in its place now."""
+    """Which row of the page is open: the case that is to be, else what stands in its place now."""
     if not listed.rows:
         return None
-    wanted = place.named("case")
+    wanted = place.open_case()
     found = (at for at, row in enumerate(listed.rows) if wanted and id_of(row) == wanted)
     return next(found, min(max(0, at_of_address() - listed.first), len(listed.rows) - 1))
 
@@ -75,7 +75,8 @@ def shown(
         policy: None where nothing has been graded.
         order: of the queue.
     """
-    at, wanted = _open_row(listed), place.named("case")
+    at, wanted = _open_row(listed), place.open_case()
+    gone = GONE.format("the address names" if place.named("case") == wanted else "was open")
     queries = pooled_queries(project)
     query_id = place.named("query")
     filters = []
@@ -100,7 +101,7 @@ def shown(
         "explains": "" if listed.next_up is None else as_shown(explain_order(listed.next_up, order, found)),
         "rows": [_row(row) for row in listed.rows],
         "open": None if at is None else _case(project, left, right, found, listed, at, policy),
-        "gone": GONE if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
+        "gone": gone if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
         "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id), cell),
     }
 

@@ -19,6 +19,10 @@ _KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
 """Where one is, which stays while one looks at other screens; and what of it the address was made to say."""
 
 
+_HELD = "case before one"
+"""The case that somebody tries something on where the address names none."""
+
+
 def arrive() -> bool:
     """Take over what the address says, or where one was before another screen; before the sides are drawn.
 
@@ -37,6 +41,7 @@ def arrive() -> bool:
         return False
     st.session_state[_KEPT] = given
     st.session_state[_WRITTEN] = given
+    st.session_state.pop(_HELD, None)
     return True
 
 
@@ -54,12 +59,24 @@ def named(name: str) -> str:
     return _kept().get(name, "")
 
 
+def hold(case: str) -> None:
+    """Let a case stay open, though it may stand elsewhere in the queue by now: no step for Back, until one goes on."""
+    st.session_state[_HELD] = case
+
+
+def open_case() -> str:
+    """The case that is to be open; empty for the one at the place in the queue that the address says."""
+    return st.session_state.get(_HELD, "") or named("case")
+
+
 def put(**said: object) -> None:
     """Change what the address is to say; it is written by `write`.
 
     Args:
         said: by name; empty and None for nothing.
     """
+    if "case" in said:
+        st.session_state.pop(_HELD, None)
     kept = _kept() | {name: "" if value is None else str(value) for name, value in said.items()}
     st.session_state[_KEPT] = {name: value for name, value in kept.items() if value}
 
