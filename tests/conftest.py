@@ -32,6 +32,9 @@ gc.set_threshold(50_000, 20, 100)
 # The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.
 CONFIG["threads"] = 1
 
+SIGNS = Path(__file__).resolve().parents[1] / ".hypothesis" / "unicode_data"
+"""What hypothesis keeps of all signs; where it is, the tests were loaded in this checkout before."""
+
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -67,8 +70,11 @@ def pytest_collection() -> Generator[None, object, object]:
     """Of the processes that share the tests, one loads everything, and the others after it, all at once.
 
     In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all. And
-    it looks for hypothesis through all signs that there are, of which the others then find a list.
+    it looks for hypothesis through all signs that there are, of which the others then find a list. Where that is there,
+    all of them load at once.
     """
+    if SIGNS.is_dir():
+        return (yield)
     with Path(__file__).open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
