@@ -522,6 +522,14 @@ class TestSettling:
         )  # fmt: skip
         assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
 
+    def test_the_first_override_of_a_project_leaves_what_others_are_typing(self, small: Project) -> None:
+        app = visit("disagreements")
+        # Under this the browser keeps what is typed.
+        home = queued(app)["home"]
+        override(small, "q1/a", "p1", 1, "read it", "bob")
+        assert queued(weigh(app, 3))["home"] == home
+        assert queued(choose(app, "Compare (rows)", "Grader by itself: test grader"))["home"] != home
+
     def test_a_case_on_which_the_sides_agree_meanwhile_says_so(self, small: Project) -> None:
         app = visit("disagreements")
         for question in "bc":

@@ -18,6 +18,7 @@ from core.review import (
     Row,
     Settling,
     Side,
+    side_name,
 )
 from pages.parts.review import place, settling, table
 from pages.parts.shared import address, ui
@@ -86,7 +87,8 @@ def shown(
         filters.append({"what": "query", "says": as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
     what = "disagreement" if cell is None else "pair"
     return {
-        "home": f"{project.name} {found.left} {found.right} {found.left.by_itself} {found.right.by_itself}",
+        # Not by what the sides are called: that changes with the first override that anybody gives.
+        "home": f"{project.name} {side_name(project, left)} {side_name(project, right)}",
         "names": [as_shown(name) for name in found.names],
         "tables": table.tables(found, cell),
         "coefficients": table.coefficients(found),
