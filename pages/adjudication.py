@@ -120,7 +120,7 @@ state = st.segmented_control(
 )  # fmt: skip
 listed = [one for one in found if one.standing == state]
 if deciding.lacking():
-    told.warning("What the address names is not listed here." + " Another one is open in its stead." * bool(listed))
+    told.warning("What the link names is not listed here." + " Another one is open in its stead." * bool(listed))
 if not listed:
     ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.")
 at = deciding.opened(listed)

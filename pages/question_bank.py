@@ -80,12 +80,14 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     wanted = named or st.session_state.get("last query")
     at = next((i for i, q in enumerate(found) if q.query_id == wanted), None)
     # Whoever chose another project asked for none of its queries: the address still has that of the one before.
-    stayed = st.session_state.get("project of bank", project.name) == project.name
-    if at is None and named and stayed:
+    if st.session_state.get("project of bank", project.name) != project.name:
+        st.session_state["query left behind"] = named
+    st.session_state["project of bank"] = project.name
+    left_behind = named == st.session_state.get("query left behind")
+    if at is None and named and not left_behind:
         st.warning(f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:")
     st.session_state["last query"] = found[at or 0].query_id
-    st.session_state["project of bank"] = project.name
-    if not named or (at is None and not stayed):
+    if not named or (at is None and left_behind):
         address.begin_at(query=found[at or 0].query_id)
     return at or 0
 

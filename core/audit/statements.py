@@ -84,7 +84,7 @@ def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
         unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
         return False, (
             f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
-            f" how far {first_few(unknown)} may be off is not known, as no passage of theirs was judged."
+            f" how far {first_few(unknown)} may be off is not known: no judged passage of theirs says it."
         )
     widest = int(np.argmax(halves))
     if told.holds:

@@ -135,7 +135,7 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
     pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
     done, judged, due = done_queries(project), _judged(project), dues(project)
     hidden = {
-        (name, one.query_id) for one in doubles(project) for name in one.present if project.hides(name, one.adjudicator)
+        (name, one.query_id) for one in doubles(project) for name in one.people if project.hides(name, one.adjudicator)
     }
     return [
         _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, hidden, due, now)

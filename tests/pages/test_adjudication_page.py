@@ -175,7 +175,7 @@ def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project
 
 def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
     app = visit("adjudication", query="q1", passage="p7")
-    assert "What the address names is not listed here." in as_text(app.warning[0].value)
+    assert "What the link names is not listed here." in as_text(app.warning[0].value)
     assert holds(app, "deciding")["chosen"][1] == "p1"
     # It is said until one goes on.
     assert sound(app.run()).warning

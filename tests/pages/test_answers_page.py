@@ -196,7 +196,7 @@ def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Proje
     collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
     put_verdicts(project)
     (error,) = visit("judges").error
-    assert "None of the 6 verdicts is on an answer to a query with gold answers" in error.value
+    assert "People gave 6 verdicts, none of them on an answer to a query with gold answers" in error.value
 
 
 def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:

@@ -103,12 +103,25 @@ def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Pro
     sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
     bank_window.take_in()
     here = bank_window.window()
-    assert "marked red" in here.said and bank.latest_version(project) == 1
+    assert here.said == "Not saved: mend what is red at “Who is A?”." and bank.latest_version(project) == 1
     # It is left: the browser sends it no more.
     sent(session, project, {"act": "save"})
     bank_window.take_in()
     assert here.refused == {} and bank.latest_version(project) == 2
     assert bank.questions(project)[0].text == "Who is A?"
+
+
+def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothing(
+    project: Project, session: Session
+) -> None:
+    added = {"act": "edit", "id": "q1/new", "field": "weight", "value": 1e9, "base": 1.0}
+    sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "new"}, added)
+    bank_window.take_in()
+    edit = session["bank"]["acts"][-1]
+    back, save = ({**edit, "n": edit["n"] + 1, "act": "take back"}, {**edit, "n": edit["n"] + 2, "act": "save"})
+    session["bank"]["acts"] = [edit, back, save]
+    bank_window.take_in()
+    assert bank_window.window().refused and bank.latest_version(project) == 2
 
 
 @pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])

@@ -176,7 +176,7 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
         )
     if not any(question in asked for question, _ in known):
         raise InputError(
-            f"None of the {verdicts} is on an answer to a query with gold answers, which judges compare answers with.",
+            f"People gave {verdicts}, none of them on an answer to a query with gold answers, as judges need.",
             "Import the queries with theirs, JSONL with query_id, text and answers on each line: on the Home screen, or"
             " with exam import queries FILE.",
         )

@@ -53,9 +53,9 @@ class Board {
     this.audited = data.systems.some((one) => one.audited !== null);
     if (!this.audited) this.order = "machine_rank";
     else if (this.order === "machine_rank" && !this.chosen) this.order = "rank";
-    const spread = data.systems.flatMap((one) => [one.machine, one.low, one.high, one.worst_low, one.worst_high]);
+    const spread = data.systems.flatMap((one) => [one.machine, one.audited, one.low, one.high, one.worst_low, one.worst_high]);
     this.scores = domainOf(spread.filter((one) => one !== null));
-    const biases = data.systems.flatMap((one) => [one.bias_low, one.bias_high]).filter((one) => one !== null);
+    const biases = data.systems.flatMap((one) => [one.bias, one.bias_low, one.bias_high]).filter((one) => one !== null);
     this.biases = domainOf([0, ...biases]);
     this.draw();
   }
@@ -201,7 +201,7 @@ class Board {
         ? { other: names.get(second), value, low, high, adjusted }
         : { other: names.get(first), value: -value, low: negative(high), high: negative(low), adjusted })
       .sort((a, b) => a.other.rank - b.other.rank);
-    const domain = domainOf([0, ...found.filter(sized).flatMap(({ low, high }) => [low, high])]);
+    const domain = domainOf([0, ...found.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value])]);
     const verdict = ({ value, adjusted }) => (adjusted === null || adjusted > level ? "not told apart" : value > 0 ? "better" : "worse");
     return make("tr", { class: "inside" }, make("td", { class: "lanes" }), make("td", { colSpan: 8 },
       make("table", { class: "pairs" },

@@ -23,7 +23,10 @@ def choose(known: Sequence[Audit]) -> Audit:
     """The audit that somebody looks at: the newest that is not ended, where they named none."""
     by_name = {one.name: one for one in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
-        st.session_state["audit"], st.session_state["view"] = planned, "Board"
+        st.session_state["view"] = "Board"
+        # One alone is open without a choice, and what is noted for none would be taken for one later.
+        if len(known) > 1:
+            st.session_state["audit"] = planned
         st.toast(f"“{ui.plain(planned)}” is planned.", icon=":material/how_to_reg:")
     usual = next((one for one in by_name.values() if not one.ended), known[-1])
     if len(known) == 1:

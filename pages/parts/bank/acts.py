@@ -17,7 +17,7 @@ Act = Mapping[str, Any]
 
 ANOTHER = "Another window of yours changed something, and it shows here now. If you still want to, press again."
 UNSETTLED = "Not done: choose a wording below first."
-UNSTORED = "Not saved: mend what is marked red first."
+UNSTORED = "Not saved: mend what is red at “{}”."
 OPTIONAL = ("subtopic_id", "answer_key", "note")
 """Fields that may hold nothing."""
 DIALOGS_TO_CHANGE = ("paste", "several", "split")
@@ -64,6 +64,13 @@ def _drafted(shown: Shown, question: Question) -> Question:
     """A question as the person's drafts have it now."""
     drafted = drafted_bank(shown.project, shown.author, question.query_id)
     return next((one for one in drafted if one.question_id == question.question_id), question)
+
+
+def _there(shown: Shown, key: str) -> Question | None:
+    """A question as the person's drafts have it now; None where it is not there any more."""
+    query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
+    every = drafted_bank(shown.project, shown.author, query_id)
+    return next((one for one in every if one.question_id == key), None)
 
 
 def _question(shown: Shown, key: str) -> Question:
@@ -150,8 +157,9 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
 
 
 def _save(here: Window, shown: Shown, act: Act) -> None:
-    if here.holds_back(shown):
-        here.said = UNSTORED
+    # One that was taken back since holds nothing.
+    if waits := next(filter(None, (_there(shown, key) for key in here.unstored(shown))), None):
+        here.said = UNSTORED.format(waits.shown)
     elif not bank.drafts(shown.project, shown.author):
         here.said = "There is nothing to save."
     elif not here.has_shown(shown):

@@ -31,8 +31,9 @@ function build(parent) {
   }
   function show(given) {
     channel.hear(given);
-    // What somebody else saves meanwhile leaves the note that is being written.
-    if (data?.project === given.project && given.saved > data.version) channel.write("");
+    // Where nothing is unsaved there is nothing to note. What somebody else saves meanwhile leaves the note as it is.
+    const same = data?.project === given.project && data.author === given.author;
+    if (!given.unsaved || (same && given.saved > data.version)) channel.write("");
     data = given;
     const count = given.unsaved;
     const about = [];

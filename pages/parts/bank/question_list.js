@@ -386,7 +386,7 @@ class List {
     let shown = 0;
     for (const [id, row] of this.rows) {
       const fits = (row.text.value || id).toLowerCase().includes(words) && (!this.topic.value || row.data.subtopic_id === this.topic.value);
-      row.node.hidden = !(fits || row.data.isNew || row.fields.text.typed);
+      row.node.hidden = !(fits || row.data.isNew || row.fields.text.typed || row.said.querySelector(".refused"));
       shown += row.node.hidden ? 0 : 1;
     }
     this.head.hidden = !shown;

@@ -130,13 +130,14 @@ class Window:
         """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
         return self.drafts == _now(shown.project, shown.author)
 
-    def holds_back(self, shown: Shown) -> bool:
-        """Whether something that a person typed could not be stored, and is neither mended nor left yet."""
+    def unstored(self, shown: Shown) -> list[str]:
+        """Ids of questions in which a person typed what could not be stored, and is neither mended nor left yet."""
         place = shown.project.name, shown.author
-        return any(
-            (act.get("project"), act.get("author")) == place and self.refused.get(number) is not None
+        return [
+            str(act.get("id"))
             for number, act in self.sent.items()
-        )
+            if (act.get("project"), act.get("author")) == place and self.refused.get(number) is not None
+        ]
 
     def outlived(self, project: Project, author: str) -> None:
         """Forget what came of the last act once the drafts that it was about are others: it was settled elsewhere."""

@@ -20,7 +20,7 @@ _KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
 
 
 _HELD = "case before one"
-"""The case that somebody tries something on where the address names none."""
+"""The project and the case that somebody tries something on where the address names none."""
 
 
 def arrive() -> bool:
@@ -61,12 +61,13 @@ def named(name: str) -> str:
 
 def hold(case: str) -> None:
     """Let a case stay open, though it may stand elsewhere in the queue by now: no step for Back, until one goes on."""
-    st.session_state[_HELD] = case
+    st.session_state[_HELD] = st.session_state.get("project"), case
 
 
 def open_case() -> str:
     """The case that is to be open; empty for the one at the place in the queue that the address says."""
-    return st.session_state.get(_HELD, "") or named("case")
+    project, held = st.session_state.get(_HELD, (None, ""))
+    return named("case") or (held if project == st.session_state.get("project") else "")
 
 
 def put(**said: object) -> None:

@@ -23,8 +23,9 @@ function follow(event) {
   event.preventDefault();
   event.stopPropagation();
   setTimeout(() => {
-    led = link;
-    link.click();
+    // Where it was drawn anew meanwhile, the new one leads there: the old one would load the page anew.
+    led = link.isConnected ? link : document.querySelector(`a[data-testid^="stPageLink"][href="${CSS.escape(link.getAttribute("href"))}"]`);
+    led?.click();
     led = null;
   });
 }
