@@ -18,6 +18,7 @@ from core.project import (
     doubles,
     judging,
     judgments,
+    release_double,
     set_due,
     set_member,
 )
@@ -299,14 +300,19 @@ def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_n
     app = visit("people")
     words = said(app).replace("\\", "")
     assert "olga: asked, 2 of 3 judged · asta: asked, how far is hidden while you judge blindly" in words
-    judged = app.dataframe[0].value
-    assert dict(zip(judged["Name"], judged["Passages judged"], strict=True)) == {
-        "asta": "hidden",
-        "bo": "hidden",
-        "cleo": "1",
-    }
+    hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
+    assert judged_by_name(app) == hidden
     # Whoever takes no part reads all of it.
     assert judged_of(project, double_of(project, "q2")) == ({"olga": 2, "asta": 1}, 3)
+    # What somebody gave who was released is hidden, and so is how much it is.
+    release_double(project, "q2", "asta", "olga")
+    assert judged_by_name(visit("people")) == hidden
+
+
+def judged_by_name(people: AppTest) -> dict[str, str]:
+    """How many passages each assessor judged, as the screen says it."""
+    shown = people.dataframe[0].value
+    return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
 
 
 def test_assigning_without_a_query_says_what_is_missing(project: Project) -> None:

@@ -69,6 +69,10 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert (audit.name, audit.measure, audit.runs, audit.author) == ("audit", "DCG@10", SYSTEMS, "ann")
     assert "“audit” is planned." in said(app) and "These scores are the machine's alone" in said(app)
     assert app.query_params["project"] == "test"
+    # One that was planned elsewhere since is the one that a link to it opens.
+    room.design(plain, "later", "P@2", Goal("best"), batch_size=3, seed=2, author="bob")
+    app.query_params["audit"] = "later"
+    assert named(sound(app.run()).selectbox, "Audit").value == "later"
 
 
 def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
