@@ -259,6 +259,8 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     expect(label).to_have_text("Label 4 from question 3")
     expect(blamed).to_be_focused()
     expect(page.get_by_text("All overrides (0)")).to_be_visible()
+    # It is still unfolded: a press in a list that folds up by itself would be lost.
+    expect(page.get_by_text("Nobody has overridden a rating.")).to_be_visible()
     withdraw(twin, key, "ann")
     go_to(page, "Leaderboard")
     assert expect_board(page, twin)[0] == "dancing"

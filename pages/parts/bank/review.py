@@ -30,7 +30,7 @@ from core.types import RATINGS, Question
 from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
 from pages.parts.bank import worth
-from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared import policy_widgets, presses, ui, views
 
 PASSAGES_SHOWN = 10
 
@@ -240,8 +240,9 @@ def _strays(project: Project, found: QueryDiagnosis) -> None:
     else:
         st.caption("No judged non-relevant passage answers any question.")
     for stray in found.strays:
-        title = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})")
-        with st.expander(title, key=f"stray {stray.question.question_id}", on_change="rerun") as fold:
+        title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
+        views.stays_folded(key)
+        with st.expander(title, key=key, on_change="rerun") as fold:
             # Drawn only when it is open: the passages of a dozen closed ones would be most of the page.
             if not fold.open:
                 continue

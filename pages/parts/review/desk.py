@@ -11,7 +11,7 @@ from core.project import Project, passage_texts
 from core.review import Desk, Effect, label_with, override_labels, ratings_effect
 from core.types import ANSWERED, MAX_RATING
 from pages.parts.review import ratings
-from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared import policy_widgets, presses, ui, views
 from pages.parts.shared.html import effect_html, override_html
 
 OVERRIDES_A_PAGE = 10
@@ -146,6 +146,7 @@ def override_list(project: Project, policy: Policy | None) -> None:
     known = overrides(project)
     stale = sum(one.stale for one in known)
     title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
+    views.stays_folded(OVERRIDE_LIST)
     # Folded up it costs nothing: what each override does is found out when somebody looks.
     with st.expander(title, key=OVERRIDE_LIST, on_change="rerun") as folded:
         if not folded.open:

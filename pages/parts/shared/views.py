@@ -1,4 +1,4 @@
-"""Which view of a screen is on: one row of choices, the same on every screen that has some."""
+"""Which view of a screen is on, in one row of choices, the same on every screen; and what of it stays unfolded."""
 
 from __future__ import annotations
 
@@ -43,3 +43,15 @@ def go(label: str, view: str) -> None:
 
 def _choose(view: str) -> None:
     st.session_state["view"] = view
+
+
+def stays_folded(key: str) -> None:
+    """Let an expander that is about to be drawn be open or folded as it was.
+
+    Under another title it is another one to Streamlit, which would fold it up under somebody's press: that is lost.
+
+    Args:
+        key: of the expander.
+    """
+    if key in st.session_state:
+        st.session_state[key] = st.session_state[key]
