@@ -18,7 +18,7 @@ def methods(project: Project, audit: Audit) -> str:
     facts, board = gather(project, audit), audit_board(project, audit)
     parts = [_plan(project, audit, facts), _sample(project, audit, facts)]
     if board.batches:
-        parts += [_estimate(board), _found(board)]
+        parts += [_estimate(audit, board), _found(board)]
     parts.append(_roles(project, audit, board))
     return " ".join(part for part in parts if part)
 
@@ -64,17 +64,23 @@ def _sample(project: Project, audit: Audit, facts: Facts) -> str:
     return said
 
 
-def _estimate(board: AuditBoard) -> str:
+def _estimate(audit: Audit, board: AuditBoard) -> str:
     about = "the pool of these queries" if board.variance == "pool" else "queries of their kind"
-    return (
+    said = (
         "Judgments were predicted from the labels, ratings and answered questions by ridge regression, cross-fitted"
         " over passages, and each score is the sum of predictions corrected by the inversely weighted residuals of the"
         " sample (difference estimator; batches combined with shares fixed before the first), which is unbiased"
         f" whatever the machine does. Intervals are of {board.confidence:.0%}, by Student's t, about {about}; pairs of"
-        f" systems are compared with Holm's correction. The error of {1 - board.confidence:.2g} for the statement was"
-        f" spent over {how_many(board.statement.looks, 'planned looks')} (power family), so that it holds although the"
-        " board was looked at after every batch."
+        f" systems are compared with Holm's correction."
     )
+    # Of a number of judgments nothing is to be shown, so that no look spends anything.
+    if audit.goal.aim != "budget":
+        said += (
+            f" The error of {1 - board.confidence:.2g} for the statement was spent over"
+            f" {how_many(board.statement.looks, 'planned looks')} (power family), so that it holds although the board"
+            " was looked at after every batch."
+        )
+    return said
 
 
 def _found(board: AuditBoard) -> str:

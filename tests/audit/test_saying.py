@@ -150,3 +150,13 @@ def test_the_methods_have_all_numbers(audited: Project) -> None:
     assert dealt is not None
     look(audited, audit, dealt.query.query_id, dealt.cards[0].passage_id, "ann")
     assert "1 passage whose label was asked for" in methods(audited, audit)
+
+
+def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:
+    assert "spent over 2 planned looks" in methods(audited, find_audit(audited))
+    audit = design(audited, "b", "P@3", Goal("budget", budget=10), seed=1, author="org")
+    draw(audited, audit, "org")
+    judge_batch(audited, audit)
+    said = methods(audited, audit)
+    assert "judgments are made" in said and "Intervals are of 95%" in said
+    assert "spent over" not in said and "looked at after every batch" not in said

@@ -148,7 +148,10 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     assert "Look 1 of 4" in said(app) and "power family" in said(app)
     assert "The labels of the pool: precision" in said(app)
     assert [one.label for one in app.button if one.label.startswith("Draw")] == ["Draw batch 2"]
-    assert "corrects these scores" in said(visit("leaderboard"))
+    measure = room.find_audit(done).measure
+    assert "corrects these scores" in said(visit("leaderboard", measure=measure))
+    other = said(visit("leaderboard", measure="nDCG@5"))
+    assert f"audited {measure} by these labels" in other and "corrects these scores" not in other
 
 
 def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:
