@@ -124,12 +124,16 @@ def _check(project: Project, asked: Asked) -> None:
         tell(f"note: {counted(passages, 'pooled passage')} {speak} to the grader: see exam passages --speaking")
     if state.complete:
         return
-    counts = (
-        f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed;"
-        f" {state.without_text:,} cannot be graded without the text of their passage;"
-        f" {state.stale_overrides:,} overrides are stale;"
-        f" {state.partial_labels:,} labels are partial, {state.unlabelled_passages:,} passages have none"
-    )
+    gaps = [f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed"]
+    if state.without_text:
+        gaps.append(f"{state.without_text:,} cannot be graded without the text of their passage")
+    if state.stale_overrides:
+        gaps.append(counted(state.stale_overrides, "stale override"))
+    if state.partial_labels:
+        gaps.append(counted(state.partial_labels, "partial label"))
+    if state.unlabelled_passages:
+        gaps.append(f"{counted(state.unlabelled_passages, 'passage')} without a label")
+    counts = "; ".join(gaps)
     spec = basis(project, asked.policy).grader.spec
     todo = []
     if state.ungraded or state.failed:
