@@ -74,7 +74,11 @@ def says_audit(audit: Audit | None, measure: str, roles: Circularity) -> None:
     if audit is None:
         said, link, there = "No audit: nobody knows how far these scores are off", "Audit them", {}
     else:
-        did = "corrects these scores" if audit.measure == measure else f"audited {ui.plain(audit.measure)} by these labels"
+        did = (
+            "corrects these scores"
+            if audit.measure == measure
+            else f"audited {ui.plain(audit.measure)} by these labels"
+        )
         said, link, there = f"“{ui.plain(audit.name)}” {did}", "Audited board", {"audit": audit.name}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/how_to_reg: {said}.", width="content")

@@ -112,30 +112,35 @@ def _watch(project: Project, every: float) -> None:
         pairs = f": {now.done:,} of {now.total:,} pairs" if now.total else ""
         others = "" if job.author == ui.person() else f", {whose(job)}"
         st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}{others}")
-        facts, inputs, pause, cancel = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
-        with facts:
-            st.markdown(state(job))
-            st.markdown(_counts(now))
-            if used := _used(job):
-                st.caption(used)
-        if is_endpoint(job.spec) and not job.request.batch:
-            flying = inputs.number_input(
-                "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now"
-            )
-            if flying != job.control.concurrency:
-                job.control.set_concurrency(int(flying))
-        if job.control.paused:
-            pause.button("Resume", icon=":material/play_arrow:", width="stretch", on_click=job.control.resume)
-        else:
-            pause.button(
-                "Pause", icon=":material/pause:", width="stretch", on_click=job.control.pause,
-                disabled=job.control.cancelled, help="Calls in flight end and count; no new one is made.",
-            )  # fmt: skip
-        cancel.button(
-            "Cancel", icon=":material/stop:", width="stretch", on_click=job.cancel, disabled=job.control.cancelled,
-            help="What is graded is kept; the rest can be graded later.",
-        )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container():
+                st.markdown(state(job))
+                st.markdown(_counts(now))
+                if used := _used(job):
+                    st.caption(used)
+            _reins(job)
         _log(job)
+
+
+def _reins(job: BackgroundJob) -> None:
+    """What is held in hand while it runs: how much at once, a pause, its end."""
+    if is_endpoint(job.spec) and not job.request.batch:
+        flying = st.number_input(
+            "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
+        )
+        if flying != job.control.concurrency:
+            job.control.set_concurrency(int(flying))
+    if job.control.paused:
+        st.button("Resume", icon=":material/play_arrow:", on_click=job.control.resume)
+    else:
+        st.button(
+            "Pause", icon=":material/pause:", on_click=job.control.pause, disabled=job.control.cancelled,
+            help="Calls in flight end and count; no new one is made.",
+        )  # fmt: skip
+    st.button(
+        "Cancel", icon=":material/stop:", on_click=job.cancel, disabled=job.control.cancelled,
+        help="What is graded is kept; the rest can be graded later.",
+    )  # fmt: skip
 
 
 def state(job: BackgroundJob) -> str:
