@@ -216,12 +216,14 @@ def _decided(project: Project, query_id: str) -> None:
     found.sort(key=lambda one: (one.decided_at, one.key), reverse=True)
     with st.expander(f"Decided proposals ({len(found)})"):
         for one in found[:SHOWN_DECIDED]:
-            said, back = st.columns([8, 2], vertical_alignment="center")
-            said.text(one.text)
-            said.caption(
-                ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
-            )
-            if presses.button("Put back", back, key=f"put back {one.key}", type="tertiary", icon=":material/undo:"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                with st.container():
+                    st.text(one.text)
+                    st.caption(
+                        ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
+                    )
+                back = presses.button("Put back", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
+            if back:
                 with ui.errors():
                     put_back(project, [one.key], ui.author())
                     st.rerun()
