@@ -70,7 +70,7 @@ from core.bank.questions import (
     questions,
     versions,
 )
-from core.bank.repeats import NEAR, Repeat, marks, near_duplicates
+from core.bank.repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
 from core.bank.saving import restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import asked_models, counts, judged_queries, next_step
@@ -168,6 +168,7 @@ __all__ = [
     "reject",
     "restore",
     "retired",
+    "same_wordings",
     "save",
     "save_drafts",
     "save_questions",

@@ -137,6 +137,20 @@ def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float)
     return found
 
 
+def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
+    """Active questions whose wording is that of another active one; by question id, the first such other one."""
+    alike: dict[str, list[Question]] = {}
+    for question in questions:
+        if question.active and (wording := normalised(question.text or "")):
+            alike.setdefault(wording, []).append(question)
+    return {
+        question.question_id: same[1] if question is same[0] else same[0]
+        for same in alike.values()
+        if len(same) > 1
+        for question in same
+    }
+
+
 def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
     """Questions that nearly say the same as another one, by the embedding model.
 

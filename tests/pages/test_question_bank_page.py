@@ -149,6 +149,17 @@ class TestQuestionBank:
         assert nothing_to_undo(small)
         assert unsaved(app) == 0
 
+    def test_what_is_asked_twice_says_so_while_it_is_written(self, small: Project) -> None:
+        app = visit("question_bank")
+        assert not any(row["twin"] for row in rows(app))
+        edit(app, "What is C?", text=" what is A ")
+        assert {row["id"]: row["twin"] for row in rows(app) if row["twin"]} == {
+            "q1/a": "the same as another question:  what is A ",
+            "q1/c": "the same as another question: What is A?",
+        }
+        edit(app, "What is A?", active=False)
+        assert not any(row["twin"] for row in rows(app))
+
     def test_a_question_is_added_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
         app = act(visit("question_bank"), "add", query="q1", name="0123456789ab")
         edit(app, "", text="What is new?")

@@ -134,7 +134,7 @@ class Row {
     if (!data.active && !data.done) word("retired", "fact");
     if (data.figures) said.push(...this.figures(data.figures));
     if (data.done) said.push(make("button", { type: "button", textContent: "Take back", onclick: () => this.act("take back") }));
-    if (data.twin) word(`near-duplicate, ${data.twin.score}: ${data.twin.text}`, "state twin");
+    if (data.twin) word(data.twin, "state twin");
     for (const edit of channel.acts.filter((act) => act.act === "edit" && act.id === this.id && act.n in channel.refused)) {
       said.push(this.refused(edit));
     }

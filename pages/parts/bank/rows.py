@@ -17,6 +17,7 @@ from core.bank import (
     pasted,
     put_drafts,
     retired,
+    same_wordings,
     split,
     weighted,
 )
@@ -60,10 +61,15 @@ def editor(
     saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
     bank_window.show(project, questions)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
-    near: dict[str, tuple[Question, float]] = {}
+    twins: dict[str, str] = {}
     if here.near:
         with ui.errors():
-            near = near_duplicates(questions)
+            twins = {
+                key: f"near-duplicate, {score:.2f}: {other.text}"
+                for key, (other, score) in near_duplicates(questions).items()
+            }
+    # Whoever asks the same twice, gives it twice its weight.
+    twins |= {key: f"the same as another question: {other.text}" for key, other in same_wordings(questions).items()}
     data = here.tells() | {
         "project": project.name,
         "author": person,
@@ -78,7 +84,7 @@ def editor(
         "about": ""
         if whole is None
         else f"{whole} judges passages by the query as a whole and is asked none of these.",
-        "rows": [_row(one, saved.get(one.question_id), diagnosis, near.get(one.question_id)) for one in questions],
+        "rows": [_row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id)) for one in questions],
     }
     _questions(key=LIST, data=data)
     _asked_dialog(project, query.query_id, questions)
@@ -101,7 +107,7 @@ def _row(
     question: Question,
     saved: Question | None,
     diagnosis: QueryDiagnosis | None,
-    near: tuple[Question, float] | None,
+    twin: str | None,
 ) -> dict[str, Any]:
     changed = saved != question or (saved is not None and question.position not in (None, saved.position))
     figures = diagnosis.questions.get(question.question_id) if diagnosis and question.active else None
@@ -119,7 +125,7 @@ def _row(
         "lost": saved is not None and saved.text is None,
         "start": question.answer_key if saved is None else None,
         "figures": figures and _figures(figures),
-        "twin": near and {"text": near[0].text or "", "score": f"{near[1]:.2f}"},
+        "twin": twin,
     }
 
 
