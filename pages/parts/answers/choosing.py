@@ -156,9 +156,9 @@ def interval(one: Interval) -> str:
     bounds = (
         ""
         if one.low is None or one.high is None
-        else f' <span class="beside">{one.low:.2f} to&nbsp;{one.high:.2f}</span>'
+        else f' <span class="beside">{one.low:z.2f} to&nbsp;{one.high:z.2f}</span>'
     )
-    return f"{one.value:.2f}{bounds}"
+    return f"{one.value:z.2f}{bounds}"
 
 
 def correlation(project: Project, evaluation: Evaluation) -> None:
