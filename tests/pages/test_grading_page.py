@@ -106,8 +106,7 @@ def endpoint(project: Project, server: EndpointServer) -> AppTest:
 def typed(server: EndpointServer) -> AppTest:
     """The same as somebody types it into the form."""
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
-    named(app.text_input, "Model").set_value("mini")
-    return choose(app, "Address", server.url)
+    return choose(enter(app, "Model", "mini"), "Address", server.url)
 
 
 def words(app: AppTest) -> str:
@@ -458,7 +457,7 @@ class TestJobs:
         assert metric(app, "To grade") == str(PAIRS - 2)
 
     def test_a_grader_that_cannot_go_on_says_why(self, asked: Project) -> None:
-        app = choose(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
+        app = enter(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
         choose(app, "Address", "https://mine.example/v1")
         app = ended(press(app, "Grade"), asked)
         assert "No key is known to be for mine.example" in words(app)
