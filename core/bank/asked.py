@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.bank.topics import EXAMS, asks
-from core.project import Cursor
+from core.project import Cursor, Project
 from core.types import SEPARATOR, GraderSpec
 
 _PLACED = (
@@ -63,13 +63,20 @@ def _asked_sql(spec: GraderSpec) -> str:
     return f"CASE WHEN {given} THEN {parts} END"
 
 
-def name_asked_texts(cursor: Cursor, spec: GraderSpec, version: int) -> None:
-    """Give a key to everything that a grader is asked at a bank version and was never asked before."""
-    cursor.execute(
-        "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL FROM (SELECT asked, min(question_key) AS first"
-        f" FROM {asked_bank(spec)} WHERE text_key IS NULL GROUP BY asked ORDER BY first)",
-        {"version": version},
-    )
+def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
+    """Give a key to everything that a grader is asked at a bank version and was never asked before.
+
+    Where all has one, as mostly, nothing is written: whoever only looks what a job would take leaves known what is.
+    """
+    unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
+    if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):
+        return
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
+            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first)",
+            {"version": version},
+        )
 
 
 def question_text_key(cursor: Cursor, text: str) -> int:

@@ -188,8 +188,7 @@ def pairs_to_grade(
 
     Args: as for `make_plan`.
     """
-    with project.transaction() as cursor:
-        name_asked_texts(cursor, spec, version)
+    name_asked_texts(project, spec, version)
     states = ", ".join(f"'{state}'" for state in scope.states)
     groups: dict[int, list[tuple[int, int]]] = {}
     for query_key, question, passage in project.rows(

@@ -279,12 +279,17 @@ def metric(app: AppTest, label: str) -> str:
 
 def choose(app: AppTest, label: str, value: object) -> AppTest:
     """Set a widget as a person does; an option is chosen by what it is called on the screen."""
+    return sound(enter(app, label, value).run())
+
+
+def enter(app: AppTest, label: str, value: object) -> AppTest:
+    """The same, going on before the screen is drawn again."""
     for box in app.selectbox:
         if box.label == label and str(value) in box.options:
             box.select_index(box.options.index(str(value)))
-            return sound(app.run())
+            return app
     named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
-    return sound(app.run())
+    return app
 
 
 def charts(app: AppTest) -> list[dict[str, Any]]:

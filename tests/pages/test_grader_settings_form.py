@@ -14,7 +14,7 @@ from core.cli import cli
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill
-from tests.made.screens import choose, named, press, served, visit
+from tests.made.screens import choose, enter, named, press, served, visit
 
 __all__ = ["served"]  # fixture
 
@@ -23,22 +23,20 @@ PAIR = ([Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
 
 def form(title: str) -> AppTest:
     """The screen with a new grader of a kind."""
-    return choose(visit("grading"), "Grader", title)
+    return visit("grading", setup=title)
 
 
 def kept(app: AppTest, project: Project) -> dict[str, object]:
     """What is kept of the grader that is set up."""
-    choose(app, "Name", "mine")
-    press(app, "Save")
+    press(enter(app, "Name", "mine"), "Save")
     (found,) = named_graders(project)
     return found.parameters
 
 
 def test_beams_and_the_last_line_of_the_prompt_are_set_on_the_screen(project: Project) -> None:
     fill(project, *PAIR)
-    app = form("Self-rating")
-    choose(app, "Beams", 5)
-    choose(app, "Last line of the prompt", "Score:")
+    app = enter(form("Self-rating"), "Beams", 5)
+    enter(app, "Last line of the prompt", "Score:")
     assert kept(app, project) == {"back_end": "transformers", "num_beams": 5, "cue": "Score:"}
 
 
@@ -46,7 +44,7 @@ def test_plain_completions_are_chosen_for_an_endpoint(project: Project) -> None:
     fill(project, *PAIR)
     app = choose(form("Self-rating"), "Model runs", "Endpoint")
     choose(app, "Model", "base")
-    choose(app, "Asked for", "Plain completions")
+    enter(app, "Asked for", "Plain completions")
     assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
 
 
@@ -68,7 +66,7 @@ def test_a_choice_by_likelihood_is_divided_as_chosen_and_has_no_beams(project: P
     fill(project, *PAIR)
     app = form("Multiple choice")
     assert "Beams" not in [widget.label for widget in app.number_input]
-    choose(app, "Likelihood is divided by", "Characters")
+    enter(app, "Likelihood is divided by", "Characters")
     assert kept(app, project) == {"back_end": "transformers", "normalise": "characters"}
     choose(app, "Grader", "Multiple choice")
     choose(app, "Chooses by", "Letter that it writes")

@@ -33,19 +33,22 @@ from tests.made.screens import (
     as_text,
     choose,
     drawn_grade,
+    enter,
     links,
+    looking_at,
     metric,
     named,
     press,
     said,
     served,
+    shared,
     small,
     sound,
     visit,
 )
 from tests.made.tiny_models import build_tiny_t5, shared_model
 
-__all__ = ["served", "small"]  # fixtures
+__all__ = ["served", "shared", "small"]  # fixtures
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -64,8 +67,19 @@ def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def asked(project: Project) -> Project:
     """A project in which nothing has been graded."""
-    fill(project, QUESTIONS, {}, RUNS)
+    put_asked(project)
     return project
+
+
+def put_asked(project: Project) -> None:
+    fill(project, QUESTIONS, {}, RUNS)
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for all tests that only look at it."""
+    with looking_at(tmp_path_factory.mktemp("asked"), put_asked) as project:
+        yield project
 
 
 @pytest.fixture(autouse=True)
@@ -92,8 +106,7 @@ def endpoint(project: Project, server: EndpointServer) -> AppTest:
 def typed(server: EndpointServer) -> AppTest:
     """The same as somebody types it into the form."""
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
-    named(app.text_input, "Model").set_value("mini")
-    return choose(app, "Address", server.url)
+    return choose(enter(app, "Model", "mini"), "Address", server.url)
 
 
 def words(app: AppTest) -> str:
@@ -140,9 +153,8 @@ class TestSettingUp:
     def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(visit("grading"), "Grader", "Self-rating")
         choose(app, "Model", str(tiny_t5))
-        choose(app, "Number format", "float32")
-        choose(app, "Name", "our tiny one")
-        press(app, "Save")
+        enter(app, "Number format", "float32")
+        press(enter(app, "Name", "our tiny one"), "Save")
         (kept,) = named_graders(asked)
         assert (kept.name, kept.kind, kept.author) == ("our tiny one", "self-rating", "ann")
         assert kept.parameters == {"back_end": "transformers", "model": str(tiny_t5), "dtype": "float32"}
@@ -175,7 +187,7 @@ class TestSettingUp:
         assert "This is another" not in said(app)
         assert "This is another" in said(choose(app, "Grader", "Embedding (MiniLM)"))
 
-    def test_a_link_to_a_grader_that_is_gone_falls_back_to_the_first(self, asked: Project) -> None:
+    def test_a_link_to_a_grader_that_is_gone_falls_back_to_the_first(self, shared: Project) -> None:
         assert visit("grading", setup="gone (saved)").selectbox("setup").value == "embedding"
 
     def test_a_kept_grader_can_be_removed(self, asked: Project) -> None:
@@ -184,7 +196,7 @@ class TestSettingUp:
         assert named_graders(asked) == []
         assert app.selectbox("setup").value == "self-rating"
 
-    def test_every_back_end_has_its_own_defaults(self, asked: Project) -> None:
+    def test_every_back_end_has_its_own_defaults(self, shared: Project) -> None:
         app = kind("Self-rating")
         assert named(app.selectbox, "Prompt").value == "self-rating"
         assert not named(app.checkbox, "Fence").value
@@ -199,7 +211,7 @@ class TestSettingUp:
             assert not app.error, title
             assert metric(app, "Pairs needed") if title == "Direct judge" else "There is nothing to grade." in said(app)
 
-    def test_a_choice_behind_an_endpoint_is_by_letter(self, asked: Project) -> None:
+    def test_a_choice_behind_an_endpoint_is_by_letter(self, shared: Project) -> None:
         app = kind("Multiple choice")
         assert named(app.selectbox, "Prompt").value == "choice-likelihood"
         choose(app, "Model runs", "Endpoint")
@@ -212,7 +224,7 @@ class TestSettingUp:
         choose(app, "Answers are checked", "Ask a model")
         assert named(app.selectbox, "Prompt of the check").value == "verify"
 
-    def test_an_impossible_setting_is_a_sentence_with_a_hint(self, asked: Project) -> None:
+    def test_an_impossible_setting_is_a_sentence_with_a_hint(self, shared: Project) -> None:
         app = choose(kind("Self-rating"), "Device", "abacus")
         assert "There is no device" in as_text(app.error[0].value)
         assert "Use auto, cpu, cuda" in said(app)
@@ -221,7 +233,7 @@ class TestSettingUp:
 
 class TestKeys:
     def test_the_screen_says_whether_a_key_is_found_and_never_shows_it(
-        self, asked: Project, monkeypatch: pytest.MonkeyPatch
+        self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = choose(kind("Self-rating"), "Model runs", "Endpoint")
@@ -249,7 +261,7 @@ class TestKeys:
         assert all("open-sesame" not in str(asked.rows(f'SELECT * FROM "{name}"')) for name in tables)
 
     def test_a_key_among_the_apps_secrets_goes_to_its_host(
-        self, asked: Project, monkeypatch: pytest.MonkeyPatch
+        self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = AppTest.from_file(str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE)
@@ -262,14 +274,14 @@ class TestKeys:
         choose(app, "Endpoint", "Another address")
         assert "A key is found under OPENAI_API_KEY" in words(app)
 
-    def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, asked: Project) -> None:
+    def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, shared: Project) -> None:
         app = visit("grading")
         assert secret_keys.find_key("NO_SUCH_KEY_ANYWHERE") is None
         assert not app.error
 
 
 class TestAskingOneQuestion:
-    def test_a_local_model_shows_prompt_answer_rating_and_distribution(self, asked: Project, tiny_t5: Path) -> None:
+    def test_a_local_model_shows_prompt_answer_rating_and_distribution(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "Model", str(tiny_t5))
         press(app, "Ask")
         answer, prompt = codes(app)
@@ -282,7 +294,7 @@ class TestAskingOneQuestion:
         shares = [int(share) for share in re.findall(r"<td>(\d+)%</td>", grade)]
         assert len(shares) == 6
         assert max(shares) == shares[5]
-        assert [known.spec for known in graders(asked)] == [SPEC]
+        assert [known.spec for known in graders(shared)] == [SPEC]
 
     def test_an_endpoint_that_fails_is_told_with_its_reason(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
@@ -314,12 +326,12 @@ class TestAskingOneQuestion:
         assert MARKUP in codes(app)
         assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>by default: ")
 
-    def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, asked: Project, tmp_path: Path) -> None:
+    def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
         app = choose(kind("Self-rating"), "Model", str(tmp_path / "hollow"))
         assert "holds no model" in as_text(app.error[0].value)
 
-    def test_what_was_asked_goes_away_with_another_passage(self, asked: Project, tiny_t5: Path) -> None:
+    def test_what_was_asked_goes_away_with_another_passage(self, shared: Project, tiny_t5: Path) -> None:
         app = press(choose(kind("Self-rating"), "Model", str(tiny_t5)), "Ask")
         choose(app, "Passage", "text of p2")
         assert codes(app) == []
@@ -329,7 +341,7 @@ class TestPlan:
     def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
         assert [ui.about(seconds) for seconds in (0.2, 1.6, 200)] == ["a second at most", "about 2 s", "about 3 min"]
 
-    def test_it_has_a_price_tag_and_says_who_is_left_out(self, asked: Project, tiny_t5: Path) -> None:
+    def test_it_has_a_price_tag_and_says_who_is_left_out(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "Model", str(tiny_t5))
         assert metric(app, "To grade") == str(PAIRS)
         assert metric(app, "Calls") == str(PAIRS)
@@ -445,7 +457,7 @@ class TestJobs:
         assert metric(app, "To grade") == str(PAIRS - 2)
 
     def test_a_grader_that_cannot_go_on_says_why(self, asked: Project) -> None:
-        app = choose(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
+        app = enter(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
         choose(app, "Address", "https://mine.example/v1")
         app = ended(press(app, "Grade"), asked)
         assert "No key is known to be for mine.example" in words(app)
@@ -542,9 +554,8 @@ def test_a_cascade_is_planned_on_the_screen_and_its_board_stands_beside_the_base
     fill_both(project)
     app = visit("grading")
     choose(app, "Expensive grader", "expensive")
-    choose(app, "Draws of the sample", 60)
-    choose(app, "Name of the cascade", "first")
-    press(app, "Plan")
+    enter(app, "Draws of the sample", 60)
+    press(enter(app, "Name of the cascade", "first"), "Plan")
     (made,) = cascades(project)
     assert (made.name, made.alpha, made.delta) == ("first", 0.1, 0.1)
     assert "is asked where" in words(app) and "cannot be asked here" in words(app)

@@ -67,6 +67,8 @@ def failed_pairs(project: Project, running: bool) -> None:
 
 
 def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which, list[tuple[str, int]]]:
+    # Most graders never failed: for them nobody need look through the bank and the pool.
+    among: dict[Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
         which: project.remember(
             ("doubtful", grader.key, which, version),
@@ -74,6 +76,8 @@ def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which,
             RATED_BY_HAND,
             pool_mark(project),
         )
+        if among[which]
+        else []
         for which in TITLES
     }
 
