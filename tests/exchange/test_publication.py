@@ -276,7 +276,7 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
     for worker in workers:
         worker.start()
     try:
-        published = [publish(graded, Policy(grader="test grader"), "eve") for _ in range(6)]
+        published = [publish(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
     finally:
         over.set()
         for worker in workers:
