@@ -129,7 +129,7 @@ def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
 
 
 IMPORTS = """
-import json, os, resource, sys
+import json, os, resource, signal, sys
 from pathlib import Path
 import duckdb, pyarrow
 from core.errors import WorkbenchError
@@ -143,6 +143,8 @@ def kibibytes(name):
 def imported(path, kind, file, seconds):
     project = open_project(Path(path))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    # Nor does it wait for ever for something.
+    signal.alarm(120)
     base, said = kibibytes("VmRSS"), "imported"
     try:
         import_files(project, kind, [Source.of(file)], "ann")
