@@ -117,9 +117,16 @@ def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: st
     # A key to all questions first, then to texts.
     for one in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
         for part in parts():
+            if one is _name_unknown_texts and not _wordless(part):
+                continue
             with lent(cursor, "incoming_bank", part):
                 one(cursor)
     return _append_revisions(cursor, parts(), note, author)
+
+
+def _wordless(part: pa.Table) -> bool:
+    """Whether some questions have no words: few saves have such ones, and to look for what they mean takes a while."""
+    return bool(part["text"].null_count)
 
 
 def _check_queries(cursor: Cursor) -> None:
@@ -271,7 +278,7 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
     version, appended = int(newest) + 1, False
     for part in parts:
         with lent(cursor, "incoming_bank", part):
-            revisions = cursor.execute(_DIFFERING, {"version": newest}).to_arrow_table()
+            revisions = cursor.execute(_differing(_wordless(part)), {"version": newest}).to_arrow_table()
         if not len(revisions):
             continue
         if not appended:
@@ -291,12 +298,28 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
     return version if appended else None
 
 
-_DIFFERING = (
-    "SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
-    " r.revision_key AS parent, r.position AS old_position"
-    " FROM incoming_bank i JOIN questions USING (question_id)"
-    " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
-    " LEFT JOIN question_texts t ON t.text = i.text"
+def _differing(wordless: bool) -> str:
+    """SQL of the incoming questions that are not what the bank has at `$version`, with what they would follow.
+
+    Args:
+        wordless: whether some of them have no words.
+    """
+    known = "coalesce(t.text_key, f.text_key, {}r.text_key)" if wordless else "coalesce(t.text_key, r.text_key)"
+    return (
+        f"SELECT questions.question_key, {known.format('p.text_key, ')} AS text_key, i.*,"
+        " r.revision_key AS parent, r.position AS old_position"
+        " FROM incoming_bank i JOIN questions USING (question_id)"
+        " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
+        " LEFT JOIN question_texts t ON t.text = i.text"
+        f"{_OF_WORDLESS if wordless else ''}"
+        " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
+        f"  ({known.format('')}, i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
+        "   i.choices, i.note) IS DISTINCT FROM"
+        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)"
+    )
+
+
+_OF_WORDLESS = (
     # On what is equal alone: with further conditions the engine tries every pair of rows.
     " LEFT JOIN question_texts p ON p.placeholder ="
     "  CASE WHEN r.revision_key IS NULL AND i.text IS NULL THEN i.question_id END"
@@ -304,9 +327,5 @@ _DIFFERING = (
     " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
     "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
     "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
-    " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
-    "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
-    "   i.choices, i.note) IS DISTINCT FROM"
-    "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)"
 )
-"""SQL of the incoming questions that are not what the bank has at `$version`, with what they would follow."""
+"""The texts that questions without words are about."""

@@ -28,6 +28,9 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper
 
     Args, returns: as for `core.project.add_queries`.
     """
+    if not cursor.execute("SELECT EXISTS (FROM all_subtopics())").fetchall()[0][0]:
+        # Then no query is named after one, as in most projects.
+        return add_queries(cursor, queries, replace, keeper)
     named = (
         f"SELECT topic_key, any_value({_NAME}) AS text FROM topics()"
         f" JOIN all_subtopics() s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"

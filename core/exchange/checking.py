@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import duckdb
 
 from core.errors import WorkbenchError
-from core.exchange.parquet.checks import Fault, broken_rules, repeated, strays, unreadable
+from core.exchange.parquet.checks import Fault, broken_rules, repeated, strays, unreadable, with_rows
 from core.exchange.publication import publications, remade
 from core.graders import read_prompt
 from core.project import CONFIG, Cursor, Project, first_line, migrations, pool_rows
@@ -101,15 +102,30 @@ def _schema(project: Project, cursor: Cursor) -> Iterator[Fault]:
     if steps != known:
         yield Fault("migrations", f"its steps are not those of this program, which end with {known[-1]}", 1, None)
         return
+    made = _made_by(migrations.MIGRATIONS)
+    for what, sql in _SCHEMA.items():
+        here, there = _said_of(cursor, sql), made[what]
+        for missing, said in ((there - here, "is missing"), (here - there, "is too much or another")):
+            if missing:
+                table, *rest = min(missing)
+                named = f": {' '.join(rest)[:LONGEST_EXAMPLE]}" if rest else ""
+                yield Fault(table, f"a {what} {said}{named}", len(missing), None)
+
+
+def _said_of(cursor: Cursor, sql: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(map(str, row)) for row in cursor.execute(sql).fetchall())
+
+
+@lru_cache(maxsize=1)
+def _made_by(steps: object) -> Mapping[str, frozenset[tuple[str, ...]]]:
+    """The schema that this program makes, found out once for all projects that it looks at.
+
+    Args:
+        steps: the migrations that make it.
+    """
     with duckdb.connect(config=CONFIG) as fresh:
         migrations.upgrade(fresh)
-        for what, sql in _SCHEMA.items():
-            here, there = ({tuple(map(str, row)) for row in at.execute(sql).fetchall()} for at in (cursor, fresh))
-            for missing, said in ((there - here, "is missing"), (here - there, "is too much or another")):
-                if missing:
-                    table, *rest = min(missing)
-                    named = f": {' '.join(rest)[:LONGEST_EXAMPLE]}" if rest else ""
-                    yield Fault(table, f"a {what} {said}{named}", len(missing), None)
+        return {what: _said_of(fresh, sql) for what, sql in _SCHEMA.items()}
 
 
 _ORPHANS = (
@@ -189,11 +205,14 @@ def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
     (last,) = cursor.execute(
         "SELECT coalesce(max(last_value), 0) FROM duckdb_sequences() WHERE NOT temporary"
     ).fetchall()[0]
+    filled = with_rows(cursor)
     for table, column in cursor.execute(
         "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
         " WHERE NOT duckdb_columns.internal AND NOT temporary AND column_name LIKE '%\\_key' ESCAPE '\\'"
         " AND data_type = 'INTEGER' ORDER BY ALL"
     ).fetchall():
+        if table not in filled:
+            continue
         count, first = cursor.execute(
             f"SELECT count(*), min(rowid) FROM {table} WHERE {column} > ?", [last]
         ).fetchall()[0]

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.made.fuzz_parquet import check, copied, exported, mutate
+from tests.made.once import made_once
 from tests.made.projects import examples
 
 SEEDS = range(examples(5))
@@ -16,9 +17,7 @@ SEEDS = range(examples(5))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("fuzz") / "out"
-    exported(made)
-    return made
+    return made_once(tmp_path_factory, "exported project", exported)
 
 
 def test_what_is_not_changed_is_imported(folder: Path) -> None:

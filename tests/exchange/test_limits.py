@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from core.formats.source import parse_json
 from core.limits import LIMITS, limit
 from core.project import Project
 from core.types import Question
-from tests.made.projects import fill
+from tests.made.projects import fill, new_project
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -128,58 +128,90 @@ def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
     assert parse_json(json.dumps({"text": "[{," * 1000})) == {"text": "[{," * 1000}
 
 
-IMPORT = """
-import resource, sys
-from core.formats.source import Source
-from core.exchange import import_files
-from core.errors import WorkbenchError
-from core.project import create
+IMPORTS = """
+import json, os, resource, signal, sys
 from pathlib import Path
-project = create(Path(sys.argv[1]))
-resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[4]), int(sys.argv[4])))
-base = int(open("/proc/self/status").read().split("VmRSS:")[1].split()[0])
-try:
-    import_files(project, sys.argv[2], [Source.of(sys.argv[3])], "ann")
-    print("imported")
-except WorkbenchError as error:
-    print(error)
-print((int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) - base) // 1024)
+import duckdb, pyarrow
+from core.errors import WorkbenchError
+from core.exchange import import_files
+from core.formats import Source
+from core.project import open_project
+
+def kibibytes(name):
+    return int(open("/proc/self/status").read().split(name + ":")[1].split()[0])
+
+def imported(path, kind, file, seconds):
+    project = open_project(Path(path))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    # Nor does it wait for ever for something.
+    signal.alarm(120)
+    base, said = kibibytes("VmRSS"), "imported"
+    try:
+        import_files(project, kind, [Source.of(file)], "ann")
+    except WorkbenchError as error:
+        said = str(error)
+    return said, (kibibytes("VmHWM") - base) // 1024
+
+for line in sys.stdin:
+    if not (child := os.fork()):
+        print(json.dumps(imported(*json.loads(line))), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit("it was ended")
 """
 
-
-def imported_apart(folder: Path, kind: str, file: Path, seconds: int = 20) -> tuple[str, int]:
-    """Import in a process of its own, ended beyond some seconds of CPU: what it said, and its memory in MiB."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT, str(folder / "p.duckdb"), kind, str(file), str(seconds)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said, peak = done.stdout.strip().rsplit("\n", 1)
-    return said, int(peak)
+Apart = Callable[[str, Path], tuple[str, int]]
 
 
-def test_compressed_newlines_are_refused_within_seconds(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def importer() -> Iterator[subprocess.Popen[str]]:
+    """A process that has loaded all that an import takes, and makes one of its own for each."""
+    with subprocess.Popen(
+        [sys.executable, "-c", IMPORTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        yield process
+
+
+@pytest.fixture
+def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
+    """Imports in a process of its own, ended beyond 20 seconds of CPU: what it said, and its memory in MiB."""
+
+    def run(kind: str, file: Path) -> tuple[str, int]:
+        new_project(tmp_path / "p.duckdb").close()
+        assert importer.stdin is not None and importer.stdout is not None
+        importer.stdin.write(json.dumps([str(tmp_path / "p.duckdb"), kind, str(file), 20]) + "\n")
+        importer.stdin.flush()
+        said, peak = json.loads(importer.stdout.readline())
+        return said, peak
+
+    return run
+
+
+def test_compressed_newlines_are_refused_within_seconds(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "newlines.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 1))
-    said, peak = imported_apart(tmp_path, "passages", file)
+    said, peak = imported_apart("passages", file)
     assert "more than 1,000,000 blank lines" in said
     assert peak < 200
 
 
 @pytest.mark.parametrize(("kind", "unit"), [("graded", b"{},"), ("passages", b"[1],")])
-def test_one_long_line_takes_no_more_than_a_few_times_its_size(tmp_path: Path, kind: str, unit: bytes) -> None:
+def test_one_long_line_takes_no_more_than_a_few_times_its_size(
+    imported_apart: Apart, tmp_path: Path, kind: str, unit: bytes
+) -> None:
     file = tmp_path / "long.jsonl.gz"
     megabytes = 20
     file.write_bytes(gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 1))
-    said, peak = imported_apart(tmp_path, kind, file)
+    said, peak = imported_apart(kind, file)
     assert said.startswith(f"{file}:1: ")
     assert peak < 5 * megabytes + 100
 
 
-def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(tmp_path: Path) -> None:
+def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "members.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n") + gzip.compress(b"") * 100_000)
-    said, _ = imported_apart(tmp_path, "passages", file)
+    said, _ = imported_apart("passages", file)
     assert said == "imported"
 
 

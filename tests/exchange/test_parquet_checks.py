@@ -17,13 +17,12 @@ from core.exchange.parquet.manifest import LARGEST_KEY, MANIFEST
 from core.project import Project, write_board
 from core.types import Board, BoardRow
 from tests.made.fuzz_parquet import copied, exported, fit
+from tests.made.once import made_once
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("checks") / "out"
-    exported(made)
-    return made
+    return made_once(tmp_path_factory, "exported project", exported)
 
 
 @pytest.fixture

@@ -101,23 +101,17 @@ def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
     }
 
 
-@pytest.mark.parametrize("name", ["out", "out.zip", "new folder/it's out"])
-def test_a_project_comes_back_equal_table_by_table(
+@pytest.mark.parametrize("name", ["out.zip", "new folder/it's out"])
+def test_a_project_comes_back_equal_table_by_table_and_in_all_that_is_derived(
     filled: Project, imported: Callable[[Path], Project], tmp_path: Path, name: str
 ) -> None:
     rows = export_project(filled, tmp_path / name, "ann")
-    before, after = content(filled), content(imported(tmp_path / name))
+    again = imported(tmp_path / name)
+    before, after = content(filled), content(again)
     assert before.keys() == after.keys()
     for table in before:
         assert after[table] == before[table], table
     assert {table: len(found) for table, (_, found) in after.items()} == rows
-
-
-def test_everything_that_is_derived_is_the_same(
-    filled: Project, imported: Callable[[Path], Project], tmp_path: Path
-) -> None:
-    export_project(filled, tmp_path / "out", "ann")
-    again = imported(tmp_path / "out")
     assert bank.questions(again) == bank.questions(filled)
     assert overrides(again) == overrides(filled)
     assert graded_file(again) == graded_file(filled)
@@ -142,12 +136,13 @@ def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Pat
 
 
 def test_keys_go_on_above_every_key_in_use_even_if_the_manifest_knows_of_fewer(
-    filled: Project, imported: Callable[[Path], Project], tmp_path: Path
+    whole: Path, imported: Callable[[Path], Project], tmp_path: Path
 ) -> None:
-    export_project(filled, tmp_path / "out", "ann")
+    shutil.copytree(whole, tmp_path / "out")
     changed(tmp_path / "out", sequences={"keys": 1})
-    highest = filled.value("SELECT max(activity_key) FROM activity")
-    assert imported(tmp_path / "out").value("SELECT nextval('keys')") > highest
+    again = imported(tmp_path / "out")
+    highest = again.value("SELECT max(activity_key) FROM activity")
+    assert highest > 1 and again.value("SELECT nextval('keys')") > highest
 
 
 def test_the_export_itself_is_in_the_activity_log(filled: Project, tmp_path: Path) -> None:

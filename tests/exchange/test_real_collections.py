@@ -35,15 +35,20 @@ def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_a_graded_file_arrives_whole(dl23: Project) -> None:
     assert dl23.value("SELECT count(*) FROM pool") == 7263
     assert dl23.value("SELECT count(*) FROM runs") == 16
+    assert dl23.value("SELECT count(*) FROM queries") == 25
     assert dl23.value("SELECT count(*) FROM judgments") == 7263
+    assert dl23.value("SELECT count(*) FROM rankings") == 37_250
     # Texts that occur under several passage ids are graded once: count them back out per passage.
-    per_passage = (
-        "SELECT count(*) FROM pool JOIN questions USING (query_key)"
-        " JOIN question_texts t ON t.placeholder = question_id JOIN grades g ON g.question_text_key = t.text_key"
-        " AND g.passage_text_key = pool.text_key JOIN graders USING (grader_key) WHERE name = ?"
+    per_passage = dl23.rows(
+        "SELECT method, count(*) FROM (SELECT query_key, text_key AS asked FROM questions JOIN question_texts"
+        " ON placeholder = question_id UNION ALL SELECT query_key, t.text_key FROM queries JOIN question_texts t"
+        " USING (text)) JOIN pool USING (query_key)"
+        " JOIN grades ON (question_text_key, passage_text_key) = (asked, pool.text_key)"
+        " JOIN graders USING (grader_key) GROUP BY name, method ORDER BY ALL"
     )
-    assert dl23.value(per_passage, [SELF_RATED]) == 72630
-    assert dl23.value(per_passage, ["flan-t5-large · NuggetSelfRatedPrompt"]) == 71785
+    assert per_passage == [
+        ("answer", 71_785), ("answer", 72_630), ("direct", 7_263), ("self-rating", 71_785), ("self-rating", 72_630),
+    ]  # fmt: skip
     with_answers = "SELECT count(*) FROM grades WHERE answer IS NOT NULL"
     assert dl23.value(with_answers) >= 250_000
 

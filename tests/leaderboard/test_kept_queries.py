@@ -26,7 +26,8 @@ from tests.made.projects import examples, fill, grade, judge, new_project
 # The package has a function of that name.
 kept = import_module("core.project.by_query")
 
-MEASURES = ("nDCG@10", "AP", "EXAM-Cover@3", "alpha_nDCG@5", "ERR_IA@5")
+MEASURES = ("nDCG@10", "EXAM-Cover@3", "ERR_IA@5")
+"""One of labels, one of coverage and one of intents."""
 PASSAGES = [f"p{i}" for i in range(8)]
 QUERIES = ("q1", "q2", "q3")
 ASKED = [Question(f"{query}/{i}", query, f"{'ABCD'[i]} of {query[1]}?") for query in QUERIES for i in range(3)]

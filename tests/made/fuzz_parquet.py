@@ -31,7 +31,7 @@ from core.labels import Policy, basis, coverage, labels, override, withdraw
 from core.leaderboard import leaderboard
 from core.project import Project, set_pool_depth
 from core.types import Grade, Question
-from tests.made.projects import SPEC, fill, judge, new_project
+from tests.made.projects import SPEC, fill, judge, made_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.5, choices=("a", "b"), answer_key="a")
 B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
@@ -59,17 +59,17 @@ def fill_most(project: Project) -> None:
     publish(project, Policy(), "ann")
 
 
-def exported(folder: Path) -> None:
+def exported(folder: Path) -> Path:
     """Write a project with something in most tables as a folder of Parquet files.
 
     Args:
         folder: to be made.
     """
     with tempfile.TemporaryDirectory() as made:
-        project = new_project(Path(made) / "some.duckdb")
-        fill_most(project)
+        project = made_project(Path(made) / "some.duckdb", fill_most)
         export_project(project, folder, "ann")
         project.close()
+    return folder
 
 
 def mutate(folder: Path, random: Random) -> str:

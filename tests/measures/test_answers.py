@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from core.errors import InputError
-from core.measures import choosing, cohen_kappa, cross_table, make_evaluator, system_score
+from core.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
 from core.measures.answers import (
     TEXT_SCORES,
     against_people,
@@ -58,10 +59,11 @@ def test_a_judge_scores_an_answer(judge: str, answer: str, reference: str, value
 def test_rouge_1_is_that_of_the_package() -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
+    program, of_lemmas = RougeScorer(["rouge1"]), SIMILARITIES["ROUGE-1"].scorer()
     one, other = "The Apollo 11 mission's crew, 1969", "crew of the Apollo-11 in 1969"
-    assert TEXT_SCORES["rouge1"](one, other) == pytest.approx(
-        RougeScorer(["rouge1"]).score(other, one)["rouge1"].fmeasure
-    )
+    assert TEXT_SCORES["rouge1"](one, other) == pytest.approx(program.score(other, one)["rouge1"].fmeasure)
+    for text, gold in itertools.product(("", "a", "a b a c", "c a a a d e d", "f g h i j k l"), repeat=2):
+        assert of_lemmas(text, gold) == program.score(gold, text)["rouge1"].fmeasure
 
 
 @given(words, words)

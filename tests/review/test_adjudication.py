@@ -229,8 +229,9 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
     ann, bob, cat = (as_(project, name) for name in ("ann", "bob", "cat"))
     for who, name, rating in (ann, "ann", 2), (cat, "cat", 4):
         override(who, "q1/a", "p3", rating, f"{name} on three", name)
-    assert "cat on three" not in seen(ann) + seen(bob) and "ann on three" not in seen(bob) + seen(cat)
-    assert SECRET not in seen(ann) + seen(cat)
+    by_ann, by_bob, by_cat = seen(ann), seen(bob), seen(cat)
+    assert "cat on three" not in by_ann + by_bob and "ann on three" not in by_bob + by_cat
+    assert SECRET not in by_ann + by_cat
     # Ann is in both, and has to say which one she means; bob is in one.
     with pytest.raises(InputError, match=rf"2 times: number \d+ .2 passages; ann, bob.; number {second} "):
         decline_double(ann, "q1", "ann")
