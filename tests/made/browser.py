@@ -161,6 +161,22 @@ def visit(page: Page, link: str) -> None:
     ready(page)
 
 
+def follow(page: Page, address: str, heading: str) -> None:
+    """Go to another screen of the app as the browser's Back does, without loading the page again."""
+    page.evaluate(
+        "(address) => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
+    )
+    # Its run may begin and end between two looks at the page; its heading is drawn once it has begun.
+    page.locator(f'h1 :text-is("{heading}")').wait_for()
+    ready(page)
+
+
+def come_to_the_front(page: Page) -> None:
+    """What a browser tells a window when somebody turns to it."""
+    page.bring_to_front()
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+
+
 def bring_into_view(thing: Locator) -> None:
     """Scroll to something, and wait until the page has noticed.
 

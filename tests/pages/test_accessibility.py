@@ -20,7 +20,7 @@ from core.project import Project
 from pages.parts.shared.screens import SCREENS
 from pages.parts.shared.ui import NAME
 from tests.made.answered import put_answered, put_verdicts
-from tests.made.browser import Server, ready, visit
+from tests.made.browser import Server, follow, ready, visit
 from tests.made.projects import file_of
 from tests.made.screens import put_small
 
@@ -98,18 +98,7 @@ def put_all_sorts(project: Project) -> None:
     save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
 
 
-FOLLOW = """
-(address) => {
-  history.pushState({}, '', address);
-  dispatchEvent(new PopStateEvent('popstate'));
-}
-"""
-"""Go to another screen of the app as the browser's Back does, without loading the page again."""
-
 MENU = "[data-testid=stSidebar]"
-
-SHARES = 2
-"""Tests among which the screens are shared, so that more than one process can look at them."""
 
 
 def _open(page: Page, view: str) -> None:
@@ -120,24 +109,18 @@ def _open(page: Page, view: str) -> None:
     ready(page)
 
 
-@pytest.mark.parametrize("share", range(SHARES))
-def test_axe_finds_nothing_serious_on_any_screen(
-    projects: Path, server: Server, chromium_page: Page, share: int
-) -> None:
-    file_of(put_all_sorts).write(projects / f"access {share}.duckdb")
+def test_axe_finds_nothing_serious_on_any_screen(projects: Path, server: Server, chromium_page: Page) -> None:
+    file_of(put_all_sorts).write(projects / "access.duckdb")
     page, here, there = chromium_page, "light", "dark"
     page.emulate_media(color_scheme="light")
     findings: list[Finding] = []
-    for at, name in enumerate([*SCREENS][share::SHARES]):
-        address = f"/{'' if name == 'home' else name}?project=access+{share}"
+    for at, name in enumerate(SCREENS):
+        address = f"/{'' if name == 'home' else name}?project=access"
         if at == 0:
             visit(page, f"{server.address}{address}")
             page.evaluate(AXE_SCRIPT)
         else:
-            page.evaluate(FOLLOW, address)
-            # Its run may begin and end between two looks at the page; its heading is drawn once it has begun.
-            page.locator(f'h1 :text-is("{SCREENS[name][0]}")').wait_for()
-            ready(page)
+            follow(page, address, SCREENS[name][0])
         expect(page).to_have_title(f"{SCREENS[name][0]} · {NAME}")
         # The menu is the same on all screens.
         part = {"exclude": [MENU] if at else []}

@@ -20,7 +20,7 @@ from core.labels import Policy
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
 from core.types import Question
-from tests.made.browser import Server, empty_tab, ready, visit
+from tests.made.browser import Server, come_to_the_front, empty_tab, ready, visit
 from tests.made.projects import fill, judge, new_project
 
 pytestmark = pytest.mark.browser
@@ -301,15 +301,6 @@ def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_fi
     project.close()
 
 
-def test_taking_back_brings_the_saved_words_into_the_box(projects: Path, server: Server, page: Page) -> None:
-    make(projects, "undone")
-    visit(page, f"{server.address}/question_bank?project=undone")
-    rewrite(page, 0, "Who is A?")
-    button(page, "Take back").click()
-    expect(question_boxes(page).first).to_have_value("What is A?")
-    expect(page.get_by_text("No unsaved changes.")).to_be_visible()
-
-
 def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
     make(projects, "shared")
     link = f"{server.address}/question_bank?project=shared"
@@ -325,7 +316,7 @@ def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callabl
     expect(question_boxes(other).nth(0)).to_have_value("Ann's A?")
 
     # The same question leads to a choice, and both wordings survive it.
-    visit(page, link)
+    come_to_the_front(page)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's B?")
     rewrite(page, 1, "Ann's B?")
     rewrite(other, 1, "Bob's second B?")
@@ -338,7 +329,7 @@ def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callabl
     expect(question_boxes(other).nth(1)).to_have_value("Bob's second B?")
     button(other, "Keep mine").click()
     save(other, "bob insists", 5)
-    visit(page, link)
+    come_to_the_front(page)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's second B?")
     page.get_by_role("button", name="Details", exact=True).nth(1).click()
     button(page, "History").click()
@@ -354,9 +345,15 @@ def save(page: Page, note: str, version: int) -> None:
     expect(page.get_by_text(f"Bank version {version}. No unsaved changes.")).to_be_visible()
 
 
-def test_typed_markup_stays_text(projects: Path, server: Server, page: Page) -> None:
+def test_typed_markup_stays_text_and_taking_back_brings_the_saved_words_into_the_box(
+    projects: Path, server: Server, page: Page
+) -> None:
     make(projects, "markup")
     visit(page, f"{server.address}/question_bank?project=markup")
+    rewrite(page, 0, "Who is A?")
+    button(page, "Take back").click()
+    expect(question_boxes(page).first).to_have_value("What is A?")
+    expect(page.get_by_text("No unsaved changes.")).to_be_visible()
     rewrite(page, 0, MARKUP)
     page.get_by_role("textbox", name="Note", exact=True).fill(MARKUP)
     button(page, "Save version").click()

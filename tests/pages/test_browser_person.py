@@ -15,7 +15,7 @@ from core.bank import drafts, put_draft
 from core.exchange import FILES, import_files
 from core.formats import Source
 from core.types import Question
-from tests.made.browser import Server, as_it_is_now, empty_tab, ready, visit
+from tests.made.browser import Server, as_it_is_now, come_to_the_front, empty_tab, ready, visit
 from tests.made.projects import fill, new_project
 
 pytestmark = pytest.mark.browser
@@ -57,12 +57,6 @@ TAP = "(link) => (document.activeElement.shadowRoot.activeElement.blur(), link.c
 
 def unsaved(page: Page, number: int) -> Locator:
     return page.get_by_text(f"{number} unsaved change{'s' * (number > 1)} in", exact=False)
-
-
-def come_to_the_front(page: Page) -> None:
-    """What a browser tells a window when somebody turns to it."""
-    page.bring_to_front()
-    page.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
 def test_a_browser_is_asked_once_and_remembers_who_works_there(
@@ -318,9 +312,15 @@ def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_wh
     assert base == "Say: What is A?"
 
 
-def test_a_query_is_found_and_opened_by_keyboard(link: str, path: Path, tab_of: Callable[[str], Page]) -> None:
+def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
+    link: str, path: Path, server: Server, tab_of: Callable[[str], Page]
+) -> None:
     page = tab_of("ann")
     visit(page, link)
+    # Home can be opened in a new tab.
+    home = page.get_by_role("link", name="Home")
+    home.hover()
+    assert home.evaluate("link => link.href") == f"{server.address}/?project={path.stem}"
     page.get_by_role("searchbox", name="Find a query").fill("Q1 nothing like it")
     expect(page.get_by_text("No query has these words.")).to_be_visible()
     page.get_by_role("searchbox", name="Find a query").fill("QUERY")
@@ -330,14 +330,6 @@ def test_a_query_is_found_and_opened_by_keyboard(link: str, path: Path, tab_of: 
     expect(found).to_have_attribute("href", f"?project={path.stem}&query=q1")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("query=q1"))
-
-
-def test_home_opens_in_a_new_tab(link: str, path: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    home = page.get_by_role("link", name="Home")
-    home.hover()
-    assert home.evaluate("link => link.href") == f"{server.address}/?project={path.stem}"
 
 
 def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:

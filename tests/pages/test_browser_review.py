@@ -33,7 +33,7 @@ from core.project import (
 from core.project.runs import stage_rankings
 from core.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
-from tests.made.browser import Server, ready, visit
+from tests.made.browser import Server, follow, ready, visit
 from tests.made.projects import new_project
 
 pytestmark = pytest.mark.browser
@@ -438,7 +438,7 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
         if name == "long":
             expect_judged_in_sight(page)
 
-    visit(page, f"{server.address}/disagreements?project={hostile}&settled=shown")
+    follow(page, f"/disagreements?project={hostile}&settled=shown", "Disagreements")
     listed = page.get_by_role("list", name="Cases").locator(".row")
     expect(listed).to_have_count(len(HOSTILE))
     for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null  bell", "word0 word1", FORMULA):
