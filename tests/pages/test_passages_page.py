@@ -561,10 +561,9 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
         chromium_page.keyboard.press(key)
     chromium_page.locator(".st-key-judge-1 button").dispatch_event("click")
     # The page rests for a moment between the two; only what it says at the end is what was judged.
-    judged_as_1 = chromium_page.locator(".st-key-judge-1 button[kind=primary]")
-    chromium_page.get_by_test_id("stMain").filter(has_text="text of p2").filter(has=judged_as_1).wait_for(
-        timeout=60_000
-    )
+    opened = chromium_page.locator(".passage-text", has_text="text of p2")
+    judged = chromium_page.locator(".st-key-judge-1 button[kind=primary]")
+    chromium_page.get_by_test_id("stMain").filter(has=opened).filter(has=judged).wait_for(timeout=60_000)
     ready(chromium_page)
     now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
     assert [own_judgment(now, *at, "tester") for at in (("q1", "p1"), ("q2", "p2"))] == [1, 1]
