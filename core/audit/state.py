@@ -94,16 +94,14 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     Raises:
         InputError: nothing was drawn yet, or the batch or the audit was ended.
     """
-    found = cursor.execute(
-        "SELECT batch_key, number, (SELECT count(*) FROM audit_ends e WHERE e.audit_key = b.audit_key"
-        " AND (e.batch_key IS NULL OR e.batch_key = b.batch_key)) FROM audit_batches b WHERE audit_key = ?"
-        " ORDER BY number DESC LIMIT 1",
-        [audit.key],
-    ).fetchall()
+    found = cursor.execute("SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall()
     if not found:
         raise InputError(f"Nothing was drawn for the audit '{audit.name}' yet.", "Draw a batch first: exam audit draw")
-    key, number, ended = found[0]
-    if ended:
+    number, key = max(found)
+    if cursor.execute(
+        "SELECT batch_key FROM audit_ends WHERE audit_key = ? AND (batch_key IS NULL OR batch_key = ?)",
+        [audit.key, key],
+    ).fetchall():
         raise InputError(
             f"Batch {number} of the audit '{audit.name}' was ended.", "Draw another batch: exam audit draw"
         )

@@ -13,7 +13,7 @@ from core.formats import Source
 from core.project import Cursor, Project, open_project
 from core.project.database import GIVEN_UP
 from core.types import GraderSpec, Question
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import fill, judge, made_project
 
 AUTHOR = "tester"
 READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["answer_key", "choices"]})
@@ -126,8 +126,12 @@ class Bench:
 
 
 def make_template(path: Path) -> None:
-    """Make the project: a little of everything that a file can be about."""
-    project = new_project(path)
+    """Make the project, once in a process."""
+    made_project(path, _everything).close()
+
+
+def _everything(project: Project) -> None:
+    """A little of everything that a file can be about."""
     questions = [Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2) for n in range(6)]
     questions.append(Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon")))
     ratings = {(f"Why number {n}?", f"p{m}"): None if n == m else (n * m) % 6 for n in range(5) for m in range(6)}
@@ -138,4 +142,3 @@ def make_template(path: Path) -> None:
     import_files(project, "leaderboard", [boards], AUTHOR)
     written = b'{"query_id": "q0", "run": "w1", "answer": [{"text": "The moon does.", "citations": ["p1"]}]}\n'
     import_files(project, "responses", [Source("w1.jsonl", data=written)], AUTHOR)
-    project.close()

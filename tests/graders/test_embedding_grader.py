@@ -33,7 +33,7 @@ PASSAGES = {
     12: "The market opens at eight. Bring your own bags, and pay in cash.",
     13: "Cats purr when they are content, but also to soothe themselves when hurt. Dogs do not.",
     14: "Leonardo da Vinci painted the Mona Lisa.",
-    15: "A note on nothing in particular, written to be longer than the others so that batches differ. " * 6,
+    15: "A note on nothing in particular, written to be longer than the others so that batches differ. " * 3,
 }
 PAIRS = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
 
@@ -58,13 +58,18 @@ def grades(
     return {(question, passage): grade for batch in batches for question, passage, grade in batch}
 
 
+@pytest.fixture(scope="module")
+def found() -> dict[Pair, Grade]:
+    """All pairs, graded at once, for tests that only read."""
+    return grades(PAIRS)
+
+
 def cosine(grade: Grade) -> float:
     assert grade.raw is not None
     return float(grade.raw)
 
 
-def test_every_pair_gets_one_grade_and_the_answering_passage_wins() -> None:
-    found = grades(PAIRS)
+def test_every_pair_gets_one_grade_and_the_answering_passage_wins(found: dict[Pair, Grade]) -> None:
     assert sorted(found) == sorted(PAIRS)
     for question, best in ((1, 11), (2, 13), (3, 14)):
         assert max(PASSAGES, key=lambda p, q=question: cosine(found[q, p])) == best
@@ -72,8 +77,7 @@ def test_every_pair_gets_one_grade_and_the_answering_passage_wins() -> None:
         assert rating is not None and other is not None and rating > other
 
 
-def test_the_answer_is_the_nearest_sentence_of_the_passage() -> None:
-    found = grades(PAIRS)
+def test_the_answer_is_the_nearest_sentence_of_the_passage(found: dict[Pair, Grade]) -> None:
     assert found[1, 11].answer == ("Its surface reaches about 465 degrees Celsius, hot enough to melt lead.")
     assert found[2, 13].answer == "Cats purr when they are content, but also to soothe themselves when hurt."
     assert found[3, 14].answer == PASSAGES[14]
@@ -100,23 +104,25 @@ def test_the_same_text_is_its_own_best_match() -> None:
     assert (grade.rating, cosine(grade), grade.confidence) == (5, 1.0, 1.0)
 
 
-def test_order_and_company_of_pairs_do_not_show_in_grades(monkeypatch: pytest.MonkeyPatch) -> None:
-    together = grades(PAIRS)
+def test_order_and_company_of_pairs_do_not_show_in_grades(
+    found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shuffled = PAIRS.copy()
     random.Random(5).shuffle(shuffled)
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(0))
     by_itself = {}
     for pair in shuffled:
         by_itself |= grades([pair])
-    for pair, grade in together.items():
+    for pair, grade in found.items():
         alone = by_itself[pair]
         assert (grade.rating, grade.answer) == (alone.rating, alone.answer)
         assert math.isclose(cosine(grade), cosine(alone), abs_tol=1.01e-4)
 
 
 def test_many_passages_come_in_batches_in_the_order_of_the_pairs() -> None:
-    passages = {key: f"Passage number {key}." for key in range(150)}
-    asked = [(1, key) for key in range(150)]
+    count = embedding.BLOCK + 6
+    passages = {key: f"Passage number {key}." for key in range(count)}
+    asked = [(1, key) for key in range(count)]
     batches = list(EmbeddingGrader().grade(asked_of(QUESTIONS), passages, asked, Control()))
     assert len(batches) > 1
     assert [(question, passage) for batch in batches for question, passage, _ in batch] == asked
@@ -131,11 +137,12 @@ def test_a_second_call_encodes_nothing_and_says_the_same(monkeypatch: pytest.Mon
     }
 
 
-def test_a_full_cache_forgets_and_grades_stay_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = grades(PAIRS)
+def test_a_full_cache_forgets_and_grades_stay_the_same(
+    found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = EncodingCache(6000)
     monkeypatch.setattr(embedding, "_CACHE", small)
-    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {p: g.rating for p, g in first.items()}
+    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {p: g.rating for p, g in found.items()}
     assert small._bytes <= 6000
 
 

@@ -303,7 +303,7 @@ def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_saying_that
     assert parse_rating(text) == Parsed(rating, "defaulted")
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 1_000_000])
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 100_000])
 def test_nothing_to_see_is_a_failure(text: str) -> None:
     for parsed in (parse_rating(text), parse_yes_no(text), parse_letter(text, LETTERS), parse_json_rating(text)):
         assert parsed == Parsed(None, "failed", "empty")
@@ -437,7 +437,7 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
 )
 @pytest.mark.parametrize("beginning", ["", "answer"])
 def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
-    text = beginning + piece * (250_000 // len(piece)) + "!"
+    text = beginning + piece * (100_000 // len(piece)) + "!"
     for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
         assert (parsed.rating is None) == (parsed.status == "failed")
     assert parse_list(text, "questions")[0] == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -32,7 +34,7 @@ from core.grading.pairs import pairs_to_grade
 from core.project import Project, add_queries
 from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
-from tests.made.projects import SPEC, fill
+from tests.made.projects import SPEC, copy_of, fill
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", answer_key="red"),
@@ -46,8 +48,7 @@ WHOLE = Query("q1", "query q1", "the narrative", (Subtopic("s", "a subtopic"),),
 RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p2", "p3"]}}
 
 
-@pytest.fixture
-def doubtful(project: Project) -> Project:
+def fill_doubtful(project: Project) -> None:
     """Failures with two reasons, one of them twice for the same pair, one mended since, and defaults."""
     fill(project, QUESTIONS, {}, RUNS)
     refused = Grade(None, "failed", reason="refused")
@@ -55,7 +56,11 @@ def doubtful(project: Project) -> Project:
     say(project, ("A?", "p1", Grade(None, "failed", reason="off the scale", raw="9")))
     say(project, ("B?", "p1", Grade(3)), ("B?", "p2", Grade(1, "defaulted", raw="well, well")))
     say(project, ("A fact", "p3", Grade(0, "defaulted", raw="unanswerable")))
-    return project
+
+
+@pytest.fixture
+def doubtful(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_doubtful, tmp_path)
 
 
 def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC) -> None:

@@ -28,7 +28,7 @@ from core.labels import Policy
 from core.project import Project, add_passages, add_queries, open_project
 from core.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status, too_many
-from tests.made.projects import grade, judge
+from tests.made.projects import copy_of, grade, judge
 from tests.made.screens import holds, rows, served, sound, visit
 
 __all__ = ["served"]  # fixture
@@ -50,14 +50,17 @@ def questions(*texts: str) -> Reply:
     return chat(json.dumps({"questions": list(texts)}))
 
 
-@pytest.fixture
-def sea(project: Project) -> Project:
-    """A project with two queries, one with subtopics, one question, and two passages of its query."""
+def fill_sea(project: Project) -> None:
+    """Two queries, one with subtopics, one question, and two passages of its query."""
     with project.transaction() as cursor:
         add_queries(cursor, QUERIES, replace=True)
         add_passages(cursor, [Passage(*one) for one in PASSAGES.items()])
     bank.save(project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester")
-    return project
+
+
+@pytest.fixture
+def sea(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_sea, tmp_path)
 
 
 @pytest.fixture

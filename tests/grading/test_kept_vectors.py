@@ -25,7 +25,7 @@ from core.grading.kept_vectors import ProjectVectors
 from core.project import Project, open_project
 from core.types import Question
 from tests.made.engine_failure import break_database
-from tests.made.projects import fill
+from tests.made.projects import copy_of, fill
 
 PASSAGES = {
     "p1": "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to melt lead.",
@@ -36,13 +36,16 @@ HOT = Question("q1/a", "q1", "How hot does the surface of Venus get?")
 HIDDEN = Question("q1/b", "q1", "What hides the surface of Venus?")
 
 
-@pytest.fixture
-def filled(project: Project) -> Project:
+def fill_texts(project: Project) -> None:
     fill(project, [HOT, HIDDEN], {}, {"one": {"q1": list(PASSAGES)}})
     with project.transaction() as cursor:
         for name, text in PASSAGES.items():
             cursor.execute("UPDATE passage_texts SET text = ? WHERE text = ?", [text, f"text of {name}"])
-    return project
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_texts, tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core import bank
 from core.project import Project, add_passages, add_queries
 from core.types import Passage, Query, Question
+from tests.made.projects import done_once
 
 METALS = (
     "copper",
@@ -47,6 +48,11 @@ def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)
         prefix: begins the ids of the source passages.
     """
     questions = [item(number, number % 4) for number in range(1, count + 1)]
+    done_once(project, repr((questions, topics, prefix)), lambda: _put(project, questions, topics, prefix))
+    return questions
+
+
+def _put(project: Project, questions: list[Question], topics: Sequence[str], prefix: str) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "What is in the jars?")], replace=False)
         add_passages(cursor, [source(question, prefix) for question in questions])
@@ -59,4 +65,3 @@ def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)
                 " WHERE question_id = ? AND passage_id = ?",
                 [topics[at % len(topics)], question.question_id, f"{prefix}{question.question_id[1:]}"],
             )
-    return questions

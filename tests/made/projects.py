@@ -176,13 +176,13 @@ def new_project(path: Path) -> Project:
 
 
 _made: WeakKeyDictionary[Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
-"""Projects that only `new_project` and what is done by `_once` have written to: the commit that each is at, and what
-was done."""
+"""Projects that only `new_project` and what is done by `done_once` have written to: the commit that each is at, and
+what was done."""
 _files: dict[tuple[str, ...], File | None] = {}
 """The file of a project by what was done to a new one; None where that was done once."""
 
 
-def _once(project: Project, what: str, do: Callable[[], object]) -> None:
+def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
     """Do something to a project; what is done to many new ones is copied as a file from the third time on.
 
     Args:
@@ -224,7 +224,7 @@ def fill(
         runs: passage ids, best first, by query id by run.
     """
     what = repr((questions, list(ratings.items()), runs, spec))
-    _once(project, what, lambda: _fill(project, questions, ratings, runs, spec))
+    done_once(project, what, lambda: _fill(project, questions, ratings, runs, spec))
 
 
 def _fill(
@@ -260,7 +260,7 @@ def _fill(
 
 def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
     """Write grades by (question text, passage id)."""
-    _once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
+    done_once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
 
 
 def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
@@ -295,7 +295,7 @@ def import_bank(project: Project, questions: list[Question], preview: bool = Fal
 
 def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
     """Write judgments by (query id, passage id)."""
-    _once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
+    done_once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
 
 
 def _judge(project: Project, values: Mapping[tuple[str, str], int], source: str) -> None:

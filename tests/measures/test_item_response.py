@@ -237,7 +237,7 @@ def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None
 
 def test_more_items_give_narrower_intervals() -> None:
     widths = []
-    for n in (40, 360):
+    for n in (20, 180):
         made = exam(n, seed=9, model="2pl")
         found = fit(made.responses, made.design, "2pl", starts=1)
         drawn = bootstrap_items(made.responses, found, 25)

@@ -26,7 +26,7 @@ def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) ->
 
 
 def test_order_and_company_change_no_score() -> None:
-    pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 300])]
+    pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 30])]
     for name in ("embedding", "bertscore"):
         together = judge_scores(name, pairs)
         assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(together[::-1], abs=1e-5)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,7 @@ from core.project import Project, activity, add_passages, add_queries, write_run
 from core.project.runs import stage_rankings
 from core.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
+from tests.made.projects import copy_of
 
 QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
 TEXTS = {f"p{at}": f"Passage number {at} says a thing." for at in range(4)}
@@ -38,16 +40,19 @@ Answers = Callable[[Seen], Reply]
 Model = Callable[[Answers], Drafter]
 
 
-@pytest.fixture
-def corpus(project: Project) -> Project:
-    """A project with four passages, one without a text, and a run over some."""
+def fill_corpus(project: Project) -> None:
+    """Four passages, one without a text, and a run over some."""
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "of tides"), Query("q2", "of wind")], replace=True)
         add_passages(cursor, [Passage(*one) for one in TEXTS.items()])
         ranked = [("q1", "p0", 2), ("q1", "p2", 1), ("q2", "p0", 1), ("q2", "bare", 2)]
         stage_rankings(cursor, {"bm25": [Ranked(q, p, rank, 10.0 - rank) for q, p, rank in ranked]})
         write_runs(cursor, [("bm25", "bm25", "x.run")])
-    return project
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_corpus, tmp_path)
 
 
 @pytest.fixture

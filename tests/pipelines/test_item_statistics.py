@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from core.pipelines import (
 )
 from core.project import Project, add_queries
 from core.types import Query, Question
+from tests.made.projects import copy_of
 from tests.pipelines.test_item_filters import counted
 
 
@@ -94,8 +97,7 @@ def test_question_words_are_found_anywhere_or_as_whole_words() -> None:
     assert question_types("Is it?") == ("Uncategorized",)
 
 
-@pytest.fixture
-def exam(project: Project) -> Project:
+def fill_exam(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "Exam")], replace=True)
     made = [
@@ -103,7 +105,11 @@ def exam(project: Project) -> Project:
         for at, text in enumerate(("Explain what it is.", "Zap it, when?"))
     ]
     bank.save(project, made, "made", "ann")
-    return project
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_exam, tmp_path)
 
 
 def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:

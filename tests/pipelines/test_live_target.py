@@ -29,7 +29,7 @@ from core.pipelines import (
 )
 from core.project import Project, add_queries, drop_freeze, freezes, run_names
 from core.types import Query
-from tests.made.projects import judge
+from tests.made.projects import copy_of, judge
 
 QUERIES = [f"q{number}" for number in range(1, 9)]
 
@@ -99,12 +99,15 @@ def described(at: str, **more: Any) -> Target:
     return read_target(json.dumps(told | more), "target.json")
 
 
-@pytest.fixture
-def filled(project: Project) -> Project:
+def fill_queries(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query(name, f"words of {name}") for name in QUERIES], replace=False)
     judge(project, {(name, f"{name}-1"): 1 for name in QUERIES}, "NIST")
-    return project
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_queries, tmp_path)
 
 
 def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:

@@ -177,14 +177,13 @@ def test_a_negative_judgment_is_a_judgment(project: Project):
     assert [(stray.question, stray.passages) for stray in found.strays] == [(A, ["p3"])]
 
 
-@pytest.mark.parametrize(
-    ("answered_by", "kind"),
-    [(10, "universal"), (9, "universal"), (8, "discriminative"), (1, "discriminative"), (0, "hard")],
-)
-def test_the_kind_says_how_many_systems_answer(project: Project, answered_by: int, kind: str):
-    small(project, [A], {("A?", f"p{i}"): 4 if i < answered_by else 3 for i in range(10)})
-    found = diagnosed(project).questions["q1/a"]
-    assert (found.systems, found.kind) == (pytest.approx(answered_by / 10), kind)
+def test_the_kind_says_how_many_systems_answer(project: Project):
+    kinds = {10: "universal", 9: "universal", 8: "discriminative", 1: "discriminative", 0: "hard"}
+    asked = [Question(f"q1/{n}", "q1", f"Do {n} answer?") for n in kinds]
+    small(project, asked, {(f"Do {n} answer?", f"p{i}"): 4 if i < n else 3 for n in kinds for i in range(10)})
+    found = diagnosed(project).questions
+    for n, kind in kinds.items():
+        assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].kind) == (pytest.approx(n / 10), kind)
 
 
 def test_a_question_that_alone_covers_passages_shows_it(project: Project):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from core.labels import Policy
 from core.project import Project
 from core.study import bank_worth
 from core.types import GraderSpec, Question
-from tests.made.projects import SPEC, fill, new_project
+from tests.made.projects import SPEC, copy_of, fill, new_project
 
 SYSTEMS = 16
 # Which of the 16 systems (the best last) answers each question of q1: it has the passage that does.
@@ -19,9 +20,8 @@ ANSWERED_FROM = {"all": 0, "none": 16, "top": 13, "twin": 13, "low": 4, "middle"
 DIRECT = GraderSpec("whole queries", "direct", "none")
 
 
-def made(path: Path) -> Project:
+def fill_answered(project: Project) -> None:
     """Two queries; a system's run of q1 has, for each question that it answers, the passage that answers that alone."""
-    project = new_project(path)
     questions = [Question(f"q1/{name}", "q1", f"{name}?") for name in ANSWERED_FROM]
     questions += [Question("q1/zero", "q1", "zero?", weight=0.0), Question("q1/avoid", "q1", "avoid?", weight=-1.0)]
     questions += [Question("q1/unread", "q1", "unread?")]
@@ -40,12 +40,11 @@ def made(path: Path) -> Project:
     texts = [q.text or "" for q in questions if q.question_id != "q1/unread"]
     ratings = {(text, passage): 5 * int(passage == answering.get(text[:-1])) for text in texts for passage in passages}
     fill(project, questions, ratings, runs)
-    return project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return made(tmp_path / "p.duckdb")
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_answered, tmp_path)
 
 
 def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) -> None:

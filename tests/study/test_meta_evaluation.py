@@ -97,10 +97,10 @@ def numbers(cell: Cell) -> list[float | None]:
 
 
 def levels(project: Project, source: str) -> tuple[int, ...]:
-    """Of the min ratings 1, 3, 4 and 5 those on the scale of a source of judgments, and the next, which is on none."""
+    """Of the min ratings 1, 3 and 5 those on the scale of a source of judgments, and the next, which is on none."""
     highest = project.value("SELECT max(value) FROM judgments JOIN sources USING (source_key) WHERE name = ?", [source])
-    reached = [level for level in (1, 3, 4, 5) if level <= highest]
-    return (1, 3, 4, 5)[: len(reached) + 1]
+    reached = [level for level in (1, 3, 5) if level <= highest]
+    return (1, 3, 5)[: len(reached) + 1]
 
 
 class TestOnTrecDeepLearning2020:
@@ -113,7 +113,7 @@ class TestOnTrecDeepLearning2020:
     @pytest.fixture(scope="class")
     @classmethod
     def table(cls, dl20: Project) -> MetaTable:
-        """Every source at the min ratings 1, 3, 4 and 5 up to the first that its scale does not reach."""
+        """Every source at the min ratings 1, 3 and 5 up to the first that its scale does not reach."""
         rows = [Row(name, Policy(min_judgment=level)) for name in methods(dl20) for level in levels(dl20, name)]
         return meta_table(dl20, rows, ["NIST"], list(TREC))
 
