@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_cli import Exam, exam  # noqa: F401
 from tests.made.answers import exam as made_exam
 from tests.made.answers import students
+from tests.made.projects import made_project
 
 ITEMS = 40
 
@@ -110,9 +111,9 @@ def test_factors_that_leave_something_out_are_refused(exam: Exam, tmp_path: Path
 
 
 def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
-    from tests.study.test_item_response import made
+    from tests.study.test_item_response import fill_answered
 
-    made(tmp_path / "p.duckdb").close()
+    made_project(tmp_path / "p.duckdb", fill_answered).close()
     said = exam("irt", "bank", "--project", "p.duckdb", "--json").json
     verdicts = {row["question_id"]: row["verdict"] for row in said["questions"]}
     assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hopeless"
