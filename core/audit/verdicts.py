@@ -107,8 +107,12 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
     for turn in (1, 2):
         # What somebody said last they may say otherwise, whoever holds the query now.
         if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
-            if (held := state.holder(place.query_key, turn)) and held.assessor == assessor:
+            held = state.holder(place.query_key, turn)
+            if held is not None and held.assessor == assessor:
                 renew(cursor, held, lease)
+            elif held is None and said == "taken back":
+                # It waits again, and for them: else it might be dealt to somebody else while they think it over.
+                take(cursor, state, place.query_key, turn, assessor, lease)
             return turn
     if said == "taken back":
         raise InputError(f"{assessor} has said nothing of this passage.", "Only one's own verdict can be taken back.")

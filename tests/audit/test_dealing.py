@@ -231,6 +231,22 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     assert drawn.value("SELECT count(*) FROM audit_verdicts") == 4
 
 
+def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_query_had_ended(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None
+    query, passages = found.query.query_id, [card.passage_id for card in found.cards]
+    for passage in passages:
+        judge(drawn, audit, query, passage, 1, "ann")
+    following = deal(drawn, audit, "ann")
+    assert following is not None and following.query.query_id != query
+    take_back(drawn, audit, query, passages[-1], "ann")
+    # Others are dealt all that is left, and it is not among it.
+    ahead = deal_ahead(drawn, audit, "ben", 100)
+    assert ahead and all(passages[-1] not in [card.passage_id for card in one.cards] for one in ahead if one.turn == 1)
+    judge(drawn, audit, query, passages[-1], 2, "ann")
+
+
 def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
