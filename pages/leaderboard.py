@@ -159,7 +159,7 @@ if board.reference is not None:
         f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
     )
 if board.needed:
-    opened.says_audit(audited_by(project, policy), board.measure, circularity(project, policy))
+    opened.says_audit(audited_by(project, policy, board.measure), board.measure, circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance.columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

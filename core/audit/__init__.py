@@ -13,7 +13,7 @@ from core.audit.calibrating import (
     calibration,
 )
 from core.audit.circularity import Circularity, Role, circularity, family_of
-from core.audit.dealing import LEASE, Card, Hand, deal, deal_ahead, give_back, hand
+from core.audit.dealing import LEASE, Card, Hand, deal, deal_ahead, give_back, hand, left
 from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, Texts, design, end_audit, end_batch, texts
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
@@ -87,6 +87,7 @@ __all__ = [
     "give_back",
     "hand",
     "judge",
+    "left",
     "look",
     "methods",
     "notice",

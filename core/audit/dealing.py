@@ -140,9 +140,7 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
         for claim in claims
     ]
     texts = passage_texts(project, [one.passage_id for _, places in dealt for one in places])
-    left = sum(not one.settled(1) for one in state.places)
-    left += sum(one.doubled and not one.settled(2) for one in state.places)
-    found = []
+    waits, found = _left(state), []
     for claim, places in dealt:
         cards = [
             Card(
@@ -159,8 +157,17 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
         version = audit.policy.bank_version or 0
         questions = [one for one in asked_questions(project, version, query_id) if one.active]
         query = find_query(project, query_id)
-        found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, left))
+        found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
     return found
+
+
+def left(project: Project, audit: Audit) -> int:
+    """How many judgments the newest batch waits for, second ones included."""
+    return _left(project.read(lambda cursor: read_state(cursor, audit)))
+
+
+def _left(state: State) -> int:
+    return sum((not one.settled(1)) + (one.doubled and not one.settled(2)) for one in state.places)
 
 
 def give_back(project: Project, audit: Audit, assessor: str) -> int:

@@ -155,15 +155,19 @@ def _values(values: Any, n: int) -> Values:
 
 
 @as_act("see boards")
-def audited_by(project: Project, policy: Policy | None = None) -> Audit | None:
-    """The newest audit of what a grader labels that has a board; None where nobody audited it."""
+def audited_by(project: Project, policy: Policy | None = None, measure: str | None = None) -> Audit | None:
+    """The newest audit of what a grader labels that has a board; None where nobody audited it.
+
+    Args:
+        measure: one of this measure goes before newer ones of others.
+    """
     fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
     done = [
         audit
         for audit in audits(project)
         if audit.graders[0] == fingerprint and any(batch.done for batch in batches(project, audit))
     ]
-    return done[-1] if done else None
+    return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)
 
 
 def notice(project: Project, policy: Policy | None = None) -> str:

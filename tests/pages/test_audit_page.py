@@ -143,6 +143,24 @@ def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(pl
     assert error["passage"] == found.next_card.passage_id
 
 
+def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(planned: Project) -> None:
+    audit = room.find_audit(planned)
+    room.draw(planned, audit, "org", doubled=0.5)
+    judge_batch(planned, audit, "ben")
+    while True:
+        app = visit("audit", view="Judge")
+        shown = holds(app, "judging")
+        if not shown["open"]:
+            break
+        one = shown["cards"][shown["open"][0]]
+        assert one["again"]
+        about = {"query": one["query"], "passage": one["passage"]}
+        app = act(app, {"do": "judge", **about, "value": 1} if shown["left"] > 1 else {"do": "cannot say", **about})
+    batch = room.batches(planned, audit)[-1]
+    assert batch.doubled > 1 and batch.judged_twice == batch.doubled - 1
+    assert holds(app, "judging")["left"] == 0
+
+
 def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Project) -> None:
     app = visit("audit")
     assert "Look 1 of 4" in said(app) and "power family" in said(app)
@@ -152,6 +170,12 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     assert "corrects these scores" in said(visit("leaderboard", measure=measure))
     other = said(visit("leaderboard", measure="nDCG@5"))
     assert f"audited {measure} by these labels" in other and "corrects these scores" not in other
+    # Where several did, the one of this measure is named, whichever is the newest.
+    later = room.design(done, "later", "DCG@3", Goal("best"), seed=3, author="org")
+    room.draw(done, later, "org")
+    judge_batch(done, later, "ben")
+    assert "“first” corrects these scores" in said(visit("leaderboard", measure=measure))
+    assert "“later” audited DCG@3 by these labels" in said(visit("leaderboard", measure="nDCG@5"))
 
 
 def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:

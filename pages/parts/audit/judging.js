@@ -285,8 +285,8 @@ class Desk {
     }
     return [
       make("h2", {}, "Nothing is left for you at the moment."),
-      make("p", {}, `${left} passages are with others${progress.others ? ` (${progress.others})` : ""}. What they skip or give` +
-        " back comes to you."),
+      make("p", {}, `What is left, ${left} of the batch, is with others${progress.others ? ` (${progress.others})` : ""} or waits for a` +
+        " second person where you were the first. What they skip or give back comes to you."),
       make("button", { onclick: () => this.acts.add("again", {}) }, "Look again"),
       this.undoLast(),
     ];

@@ -57,8 +57,9 @@ def desk(project: Project, audit: Audit) -> None:
                 error = {name: act.get(name) for name in ("id", "query", "passage")}
                 error |= {"message": as_shown(refused.message), "hint": as_shown(refused.hint or "")}
         batch = room.batches(project, audit)[-1]
-        hands = [] if batch.done else room.deal_ahead(project, audit, person, AHEAD)
-        data = _shown(project, audit, person, batch, hands) | {"taken": asked.taken, "error": error}
+        hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
+        left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
+        data = _shown(project, audit, person, batch, hands) | {"left": left, "taken": asked.taken, "error": error}
         _component(key=KEY, data=data, on_acts_change=asked.note)
 
 
@@ -75,7 +76,6 @@ def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: lis
         "open": [at for at, card in enumerate(cards) if not card["settled"]],
         "scale": [{"value": value, "says": says} for value, says in room.scale(audit).items()],
         "labels": st.session_state.get(_looked(audit), []),
-        "left": batch.open + batch.doubled - batch.judged_twice,
         "progress": {
             "batch": batch.number,
             "drawn": batch.drawn + batch.doubled,
