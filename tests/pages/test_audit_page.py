@@ -207,3 +207,11 @@ def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
     app = press(app, "End the audit now")
     assert room.find_audit(done).ended
     assert "This audit is ended." in said(visit("audit", view="Judge"))
+
+
+def test_another_audit_that_is_planned_opens_also_where_the_address_names_the_one_before(done: Project) -> None:
+    app = visit("audit", audit="first")
+    room.design(done, "second", "P@3", Goal("best"), seed=4, author="org")
+    app.session_state["planned audit"] = "second"
+    sound(app.run())
+    assert app.selectbox("audit").value == "second"

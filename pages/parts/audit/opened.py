@@ -30,6 +30,8 @@ def choose(known: Sequence[Audit]) -> Audit:
         st.toast(f"“{ui.plain(planned)}” is planned.", icon=":material/how_to_reg:")
     usual = next((one for one in by_name.values() if not one.ended), known[-1])
     if len(known) == 1:
+        # Else the next one that is planned would not be opened: what the address says goes before what is noted.
+        st.query_params.pop("audit", None)
         return usual
     wanted = st.query_params.get("audit")
     if wanted is not None and wanted not in by_name:
