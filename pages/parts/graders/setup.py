@@ -91,7 +91,8 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.caption(
                     f":material/info: Labels are made of the grades of {ui.plain(spec.name)} now. This is another:"
-                    " once it has graded, the line above says whose grades they are made of, and changes it."
+                    " once it has graded, Change at the top of Passages, Leaderboard and other screens says whose"
+                    " grades they are made of."
                 )
             with right:
                 _save_or_remove(project, key, chosen, named)
