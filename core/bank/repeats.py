@@ -138,17 +138,26 @@ def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float)
 
 
 def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
-    """Active questions whose wording is that of another active one; by question id, the first such other one."""
-    alike: dict[str, list[Question]] = {}
+    """Active questions that ask what another active one asks; by question id, the first such other one.
+
+    The same words are another question where there are other choices, or where a subtopic gives them another meaning.
+    """
+    alike: dict[object, list[Question]] = {}
     for question in questions:
         if question.active and (wording := normalised(question.text or "")):
-            alike.setdefault(wording, []).append(question)
-    return {
-        question.question_id: same[1] if question is same[0] else same[0]
-        for same in alike.values()
-        if len(same) > 1
-        for question in same
-    }
+            alike.setdefault((wording, question.choices), []).append(question)
+    found = {}
+    for same in alike.values():
+        for question in same:
+            other = next((one for one in same if one is not question and _of_one_subtopic(one, question)), None)
+            if other is not None:
+                found[question.question_id] = other
+    return found
+
+
+def _of_one_subtopic(one: Question, other: Question) -> bool:
+    """Whether both may be asked of the same; one of no subtopic is asked of the whole query."""
+    return one.subtopic_id == other.subtopic_id or not (one.subtopic_id and other.subtopic_id)
 
 
 def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:

@@ -159,7 +159,7 @@ for line in sys.stdin:
         print(json.dumps(imported(*json.loads(line))), flush=True)
         os._exit(0)
     if os.waitpid(child, 0)[1]:
-        sys.exit("it was ended")
+        print(json.dumps(("it was ended", 0)), flush=True)
 """
 
 Apart = Callable[[str, Path], tuple[str, int]]

@@ -75,6 +75,13 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert named(sound(app.run()).selectbox, "Audit").value == "later"
 
 
+def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -> None:
+    app = visit("audit")
+    named(app.text_input, "Name").set_value("ours")
+    app = press(app, "Plan the audit")
+    assert room.find_audit(plain).source == "audit: ours"
+
+
 def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
     app = visit("audit", project="test", view="Plan another")
     for name in "audit 2", "audit 3":

@@ -154,9 +154,14 @@ class TestQuestionBank:
         assert not any(row["twin"] for row in rows(app))
         edit(app, "What is C?", text=" what is A ")
         assert {row["id"]: row["twin"] for row in rows(app) if row["twin"]} == {
-            "q1/a": "the same as another question:  what is A ",
+            "q1/a": "the same as another question: what is A",
             "q1/c": "the same as another question: What is A?",
         }
+        # Under another subtopic, the same words ask something else.
+        edit(app, " what is A ", subtopic_id="s2")
+        assert not any(row["twin"] for row in rows(app))
+        edit(app, " what is A ", subtopic_id="s1")
+        assert any(row["twin"] for row in rows(app))
         edit(app, "What is A?", active=False)
         assert not any(row["twin"] for row in rows(app))
 

@@ -20,6 +20,8 @@ AIMS: dict[Aim, str] = {
     "width": "All within ±h",
     "budget": "A budget",
 }
+OWN = ""
+"""That judgments are kept under the name of the audit, whatever that comes to be."""
 WHY = (
     "A machine's labels are biased, and nobody sees by how much: on TREC Deep Learning 2020 the 95 % intervals of a"
     " board that rests on a large model's labels alone never held the true score, though its order looked right"
@@ -63,8 +65,8 @@ def form(project: Project, name: str) -> None:
                 "Systems", runs, key="audit-runs", placeholder=f"All {len(runs)}", help="Those that the board compares."
             )
             source = st.selectbox(
-                "Judgments are kept under", [f"audit: {called}", *sources(project)], key="audit-source",
-                accept_new_options=True,
+                "Judgments are kept under", [OWN, *sources(project)], key="audit-source", accept_new_options=True,
+                format_func=lambda one: f"audit: {called}" if one == OWN else one,
                 help="A source of its own, or one that has judgments: these are known, count as they are, and are not"
                 " asked for again.",
             )  # fmt: skip
@@ -92,8 +94,9 @@ def form(project: Project, name: str) -> None:
     if goal is not None and planned:
         try:
             made = room.design(
-                project, called, str(measure), goal, policy, runs=chosen, graders=further, source=str(source),
-                highest=int(highest), batch_size=size, looks=looks, author=ui.author(),
+                project, called, str(measure), goal, policy, runs=chosen, graders=further,
+                source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
+                author=ui.author(),
             )  # fmt: skip
         except WorkbenchError as error:
             ui.show_error(error)

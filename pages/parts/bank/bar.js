@@ -31,9 +31,11 @@ function build(parent) {
   }
   function show(given) {
     channel.hear(given);
-    // Where nothing is unsaved there is nothing to note. What somebody else saves meanwhile leaves the note as it is.
+    // Where nothing is unsaved, nor can be again, there is nothing to note. What somebody else saves meanwhile leaves
+    // the note as it is.
     const same = data?.project === given.project && data.author === given.author;
-    if (!given.unsaved || (same && given.saved > data.version)) channel.write("");
+    const nothing = !given.unsaved && !given.undo && !given.redo;
+    if (nothing || (same && given.saved > data.version)) channel.write("");
     data = given;
     const count = given.unsaved;
     const about = [];

@@ -69,7 +69,10 @@ def editor(
                 for key, (other, score) in near_duplicates(questions).items()
             }
     # Whoever asks the same twice, gives it twice its weight.
-    twins |= {key: f"the same as another question: {other.text}" for key, other in same_wordings(questions).items()}
+    twins |= {
+        key: f"the same as another question: {(other.text or '').strip()}"
+        for key, other in same_wordings(questions).items()
+    }
     data = here.tells() | {
         "project": project.name,
         "author": person,
