@@ -216,9 +216,16 @@ def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: 
     expect(box(page, 1)).to_have_value("What is B?")
     expect(box(page, 0)).to_have_value("Who is A?")
     box(page, 1).blur()
+    # What was noted of it stays with what can be done again.
+    note = page.get_by_role("textbox", name="Note", exact=True)
+    note.fill("people, not things")
+    note.blur()
     page.keyboard.press("Alt+z")
     expect(page.get_by_text("No unsaved changes.")).to_be_visible()
     expect(box(page, 0)).to_have_value("What is A?")
+    page.keyboard.press("Alt+y")
+    expect(unsaved(page, 1)).to_be_visible()
+    expect(note).to_have_value("people, not things")
 
 
 def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
