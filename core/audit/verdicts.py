@@ -110,7 +110,12 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
             held = state.holder(place.query_key, turn)
             if held is not None and held.assessor == assessor:
                 renew(cursor, held, lease)
-            elif held is None and said == "taken back":
+            elif said == "taken back" and held is not None:
+                raise InputError(
+                    f"Query {place.query_id} is being judged by {held.assessor}.",
+                    "It would be theirs. Judge it otherwise instead: what you say last counts.",
+                )
+            elif said == "taken back":
                 # It waits again, and for them: else it might be dealt to somebody else while they think it over.
                 take(cursor, state, place.query_key, turn, assessor, lease)
             return turn

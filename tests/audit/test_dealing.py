@@ -247,6 +247,19 @@ def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_quer
     judge(drawn, audit, query, passages[-1], 2, "ann")
 
 
+def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherwise(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None and len(found.cards) > 1
+    at = found.query.query_id, found.cards[0].passage_id
+    judge(drawn, audit, *at, 1, "ann")
+    give_back(drawn, audit, "ann")
+    assert any(one.query.query_id == at[0] for one in deal_ahead(drawn, audit, "ben", 100))
+    with pytest.raises(InputError, match=f"Query {at[0]} is being judged by ben"):
+        take_back(drawn, audit, *at, "ann")
+    judge(drawn, audit, *at, 2, "ann")
+
+
 def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
