@@ -71,9 +71,9 @@ def _estimate(audit: Audit, board: AuditBoard) -> str:
         " over passages, and each score is the sum of predictions corrected by the inversely weighted residuals of the"
         " sample (difference estimator; batches combined with shares fixed before the first), which is unbiased"
         f" whatever the machine does. Intervals are of {board.confidence:.0%}, by Student's t, about {about}; pairs of"
-        f" systems are compared with Holm's correction."
+        " systems are compared with Holm's correction."
     )
-    # Of a number of judgments nothing is to be shown, so that no look spends anything.
+    # An audit to a budget states nothing, so that no look spends any error.
     if audit.goal.aim != "budget":
         said += (
             f" The error of {1 - board.confidence:.2g} for the statement was spent over"

@@ -20,8 +20,8 @@ AIMS: dict[Aim, str] = {
     "width": "All within ±h",
     "budget": "A budget",
 }
-OWN = ""
-"""That judgments are kept under the name of the audit, whatever that comes to be."""
+OWN = "A source of its own"
+"""One that has the name of the audit. It is not said here: a box keeps what it said before the name was changed."""
 WHY = (
     "A machine's labels are biased, and nobody sees by how much: on TREC Deep Learning 2020 the 95 % intervals of a"
     " board that rests on a large model's labels alone never held the true score, though its order looked right"
@@ -66,9 +66,8 @@ def form(project: Project, name: str) -> None:
             )
             source = st.selectbox(
                 "Judgments are kept under", [OWN, *sources(project)], key="audit-source", accept_new_options=True,
-                format_func=lambda one: f"audit: {called}" if one == OWN else one,
-                help="A source of its own, or one that has judgments: these are known, count as they are, and are not"
-                " asked for again.",
+                help="A source of its own is named after the audit. What is judged already in one that has judgments is"
+                " known, counts as it is, and is not asked for again.",
             )  # fmt: skip
             others = [one.spec.name for one in graders(project) if one.grades]
             further = st.multiselect(
