@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env lock test check lint types imports docs docs-check format bench soak fuzz
+.PHONY: help run env lock test check lint types loads imports docs docs-check format bench soak fuzz
 
 # Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -61,7 +61,9 @@ test: export EXAMPLES_TIMES := $(TIMES)
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)
 
-check: lint types imports docs-check test ## everything that CI checks
+# The tests come last and have the machine to themselves.
+check: types loads lint imports docs-check ## everything that CI checks
+	@$(MAKE) --no-print-directory test
 
 lint: $(VENV)/.installed-dev ## style and common mistakes
 	$(BIN)/ruff check .
@@ -69,6 +71,10 @@ lint: $(VENV)/.installed-dev ## style and common mistakes
 
 types: $(VENV)/.installed-dev ## strict types of core
 	$(BIN)/mypy
+
+# In a new checkout this compiles what the tests import, beside the check of types, and each process finds it compiled.
+loads: $(VENV)/.installed-dev ## every file of tests can be loaded
+	$(BIN)/python -m pytest --collect-only --quiet --quiet | tail -n 20
 
 imports: $(VENV)/.installed-dev ## who may import whom
 	$(BIN)/lint-imports
