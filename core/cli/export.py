@@ -124,7 +124,9 @@ def _check(project: Project, asked: Asked) -> None:
         tell(f"note: {counted(passages, 'pooled passage')} {speak} to the grader: see exam passages --speaking")
     if state.complete:
         return
-    gaps = [f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed"]
+    gaps = []
+    if state.ungraded or state.failed:
+        gaps.append(f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed")
     if state.without_text:
         gaps.append(f"{state.without_text:,} cannot be graded without the text of their passage")
     if state.stale_overrides:

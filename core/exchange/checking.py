@@ -13,7 +13,7 @@ from core.errors import WorkbenchError
 from core.exchange.parquet.checks import Fault, broken_rules, repeated, strays, unreadable, with_rows
 from core.exchange.publication import publications, remade
 from core.graders import read_prompt
-from core.project import CONFIG, Cursor, Project, first_line, migrations, pool_rows
+from core.project import CONFIG, Cursor, Project, first_line, migrations, pool_rows, quoted_name
 
 LONGEST_EXAMPLE = 200
 """Characters of a row that is shown as an example."""
@@ -78,7 +78,7 @@ def _blocks(project: Project, cursor: Cursor) -> Iterator[Fault]:
     for table in _tables(cursor):
         try:
             # Whatever is summed up of all columns has to be read, and the engine compares the sum of each block.
-            cursor.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
+            cursor.execute(f"SELECT bit_xor(hash(t)) FROM {quoted_name(table)} t").fetchall()
         except duckdb.Error as error:
             yield Fault(table, f"it cannot be read ({first_line(error)[:LONGEST_EXAMPLE]})", 1, None)
 
@@ -214,7 +214,7 @@ def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
         if table not in filled:
             continue
         count, first = cursor.execute(
-            f"SELECT count(*), min(rowid) FROM {table} WHERE {column} > ?", [last]
+            f"SELECT count(*), min(rowid) FROM {quoted_name(table)} WHERE {quoted_name(column)} > ?", [last]
         ).fetchall()[0]
         if count:
             yield Fault(table, f"a {column} is above {last}, the last key that was given out", count, first + 1)
@@ -288,7 +288,7 @@ def _example(cursor: Cursor, fault: Fault) -> str:
     """The first row that is at fault, by the names of its columns."""
     if fault.first is None:
         return ""
-    cursor.execute(f"SELECT * FROM {fault.table} WHERE rowid = ?", [fault.first - 1])
+    cursor.execute(f"SELECT * FROM {quoted_name(fault.table)} WHERE rowid = ?", [fault.first - 1])
     names = [column[0] for column in cursor.description or ()]
     row = cursor.fetchone() or ()
     shown = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=False) if value is not None)

@@ -166,7 +166,7 @@ from core.project.runs import (
     stage_rankings,
     write_runs,
 )
-from core.project.staging import lent, quoted_path, stage, table_of
+from core.project.staging import lent, quoted_name, quoted_path, stage, table_of
 from core.project.stated_rankings import RankingFile, write_stated_rankings
 from core.project.students import (
     CLOSED_BOOK,
@@ -383,6 +383,7 @@ __all__ = [
     "put_retrieval",
     "put_student",
     "queries_of",
+    "quoted_name",
     "quoted_path",
     "ranked_keys",
     "rankings",

@@ -44,6 +44,11 @@ def quoted_path(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
+def quoted_name(name: str) -> str:
+    """The name of a table or a column as SQL has it: what somebody else put into a file may have any signs in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def numbered(**columns: NDArray[Any]) -> pa.Table:
     """Columns of numbers as an Arrow table of their own types."""
     import pyarrow as pa

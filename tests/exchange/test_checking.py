@@ -98,6 +98,16 @@ def test_the_first_row_is_shown_and_the_command_ends_with_1(
     assert "values        1 wrong" in said.out
 
 
+def test_a_table_of_somebody_else_hinders_no_other_check(tmp_path: Path) -> None:
+    table = '"my ""own"" notes"'
+    made = f'CREATE TABLE {table} ("a b_key" INTEGER PRIMARY KEY)'
+    project = broken(tmp_path, f"{made}; INSERT INTO {table} VALUES (2000000)")
+    found = {one.check: (one.table, one.example) for several in check(project).values() for one in several}
+    project.close()
+    name = 'my "own" notes'
+    assert found == {"schema": (name, ""), "keys": (name, "a b_key 2000000")}
+
+
 def test_damage_in_a_table_is_found_and_the_rest_is_looked_at_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "damaged.duckdb"
     file_of(fill_most).write(path)

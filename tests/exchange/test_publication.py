@@ -684,6 +684,26 @@ def test_complete_labels_need_no_warning(
     assert (ran.code, ran.err) == (0, "Wrote all.qrels.\n")
 
 
+def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
+    exam: Callable[..., Ran], again: Callable[[], Project]
+) -> None:
+    project = again()
+    bank.save(project, retired(A, C, D, *IDS), "less", "ann")
+    grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
+    put(project, "queries", "q.tsv", "q1\tquery q1\n")
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM listed")
+    judge(project, {("q1", "p1"): 1})
+    override(project, "q1/b", "p1", 2, "Less.", "ann")
+    bank.save(project, [replace(B, text="B?")], "reword", "ann")
+    grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
+    project.close()
+    ran = exam("export", "qrels", "-o", "all.qrels")
+    assert (
+        ran.err.splitlines()[0] == "warning: the labels are incomplete: 1 stale override; 2 passages without a label."
+    )
+
+
 def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
     exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ from core.project import (
     SCALE,
     SETTING_OF_BACKUPS,
     TURNS,
+    quoted_name,
     read_schedule,
 )
 from core.text import LONGEST_ID, fault_of_id
@@ -497,8 +498,8 @@ def with_rows(cursor: Cursor) -> frozenset[str]:
     """Names of the tables that have a row: of most projects a third, and in the others nothing can be wrong."""
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
     names = [name for (name,) in cursor.execute(tables).fetchall()]
-    found = cursor.execute(" UNION ALL ".join(f"(SELECT '{name}' FROM {name} LIMIT 1)" for name in names)).fetchall()
-    return frozenset(name for (name,) in found)
+    looks = (f"(SELECT {at} FROM {quoted_name(name)} LIMIT 1)" for at, name in enumerate(names))
+    return frozenset(names[at] for (at,) in cursor.execute(" UNION ALL ".join(looks)).fetchall())
 
 
 def broken_rules(cursor: Cursor, filled: frozenset[str] | None = None) -> Iterator[Fault]:
@@ -516,7 +517,7 @@ def broken_rules(cursor: Cursor, filled: frozenset[str] | None = None) -> Iterat
         asked = ", ".join(
             f"count(*) FILTER (NOT ({rule.holds})), min(t.rowid) FILTER (NOT ({rule.holds}))" for rule in rules
         )
-        found = cursor.execute(f"SELECT {asked} FROM {table} t {beside}").fetchall()[0]
+        found = cursor.execute(f"SELECT {asked} FROM {quoted_name(table)} t {beside}").fetchall()[0]
         for rule, count, first in zip(rules, found[::2], found[1::2], strict=True):
             if count:
                 yield Fault(table, rule.reason, count, first + 1)
@@ -535,11 +536,11 @@ def repeated(cursor: Cursor, filled: frozenset[str] | None = None) -> Iterator[F
     for table, columns in (*KEYS, *declared):
         if table not in filled:
             continue
-        names = ", ".join(columns)
-        given = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+        names = ", ".join(map(quoted_name, columns))
+        given = " AND ".join(f"{quoted_name(column)} IS NOT NULL" for column in columns)
         rows, first = cursor.execute(
-            f"SELECT coalesce(sum(n), 0), min(first) FROM (SELECT count(*) AS n, min(rowid) AS first FROM {table}"
-            f" WHERE {given} GROUP BY {names} HAVING n > 1)"
+            "SELECT coalesce(sum(n), 0), min(first) FROM (SELECT count(*) AS n, min(rowid) AS first"
+            f" FROM {quoted_name(table)} WHERE {given} GROUP BY {names} HAVING n > 1)"
         ).fetchall()[0]
         if rows:
             yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), first + 1)
