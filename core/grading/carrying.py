@@ -138,6 +138,8 @@ def carry(
     final = replace(carrier.progress, state=state, message=message, remarks=said)
 
     def finish(cursor: Cursor) -> None:
+        # Calls of which nothing came are in no batch of results, and may be paid for all the same.
+        carrier.ledger.use(cursor, carrier.job, control.usage)
         if carrier.ledger.end(cursor, carrier.job, state, message):
             told(cursor, final)
 

@@ -16,7 +16,7 @@ import pytest
 
 from core import bank
 from core.bank import drafted_edits, put_draft, save_drafts
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, WorkbenchError
 from core.graders import Control, Outcome, Pair
 from core.grading import (
     BackgroundJob,
@@ -280,6 +280,21 @@ def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it
     assert trial(filled, QUESTIONS[0]) == []
     bank.save(filled, QUESTIONS, "back", "ann")
     assert plan(filled).to_grade == 0
+
+
+def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project):
+    control = Control()
+
+    def ask_in_vain(number: int) -> None:
+        control.reserve(100, 10)
+        control.settle((100, 10), (90, 0))
+        if number == 1:
+            raise WorkbenchError("The endpoint is gone.", "Start it.")
+
+    final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
+    (job,) = jobs(filled)
+    assert (final.state, job.state, job.graded) == ("failed", "failed", 1)
+    assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
 
 def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
