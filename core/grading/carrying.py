@@ -83,7 +83,8 @@ class Carrier(Generic[Result]):
             self.waiting = []
         self.committed = time.monotonic()
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
-        seconds = self.committed - self.started - self.control.paused_seconds
+        # A pause goes on while this is worked out.
+        seconds = max(self.committed - self.started - self.control.paused_seconds, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
         self.report(self.progress)
 

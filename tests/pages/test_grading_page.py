@@ -427,7 +427,8 @@ class TestJobs:
             press(app, "Cancel")
             server.go_on.set()
             app = ended(app, asked)
-        assert "Last job cancelled" in said(app)
+        assert "Last job cancelled" in words(app) and ", with Self-rating (mini)." in words(app)
+        assert "in -" not in words(app)
         assert jobs(asked)[0].state == "cancelled"
 
     def test_a_batch_is_left_and_taken_up_again_and_says_what_it_cost_beside_what_was_told(

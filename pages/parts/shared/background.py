@@ -112,7 +112,7 @@ def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
 def standing_still(reins: Reins) -> str:
     """Why work does not go on now, as Markdown: stopping, paused, waiting for an endpoint; empty where it goes on."""
     if reins.cancelled:
-        return "Stopping: calls in flight end first."
+        return "Stopping: calls in flight end first, each by its time-out at the latest."
     if reins.paused:
         return "**Paused**. Calls that were in flight end and count."
     if (waits := reins.awaited) is None:

@@ -210,15 +210,16 @@ def _ended(job: BackgroundJob) -> None:
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     )  # fmt: skip
     # What is still to grade stands below: a trial of a while ago is not taken for it.
-    said = f"{said} It began at {job.started_at:%H:%M}."
+    said = f"{said} It began at {job.started_at:%H:%M}, with {ui.plain(job.grader_name)}."
     if final.state == "done":
         of = "" if job.author == ui.person() else f" of {ui.plain(job.author)}"
         st.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
-        st.info(f"Last job cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
+        st.info(f"Last job cancelled: {said} Start that grader again to grade the rest.", icon=":material/stop_circle:")
     elif final.state == "stopped":
         st.warning(
-            f"Last job stopped at its budget: {said} Start it again to grade the rest.", icon=":material/savings:"
+            f"Last job stopped at its budget: {said} Start that grader again to grade the rest.",
+            icon=":material/savings:",
         )
     else:
         st.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
