@@ -52,18 +52,12 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
     value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
     if mine := act.get("mine"):
         # A tab that was loaded anew may not have heard of what was done: what it typed itself, it has seen.
-        stored = getattr(_drafted(shown, question), field)
+        stored = getattr(_there(shown, key) or question, field)
         before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
     as_seen = seen(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and here.has_shown(shown)
     here.did(shown, change_draft, as_seen, field, value, before, join)
     here.stint = visit
-
-
-def _drafted(shown: Shown, question: Question) -> Question:
-    """A question as the person's drafts have it now."""
-    drafted = drafted_bank(shown.project, shown.author, question.query_id)
-    return next((one for one in drafted if one.question_id == question.question_id), question)
 
 
 def _there(shown: Shown, key: str) -> Question | None:
@@ -74,13 +68,9 @@ def _there(shown: Shown, key: str) -> Question | None:
 
 
 def _question(shown: Shown, key: str) -> Question:
-    """A question as the window showed it, or as the bank has it where it came since."""
-    if (found := shown.questions.get(key)) is not None:
+    """A question as the window showed it, or as the person's drafts have it where it came since."""
+    if found := shown.questions.get(key) or _there(shown, key):
         return found
-    query_id = key.rpartition("/")[0]
-    for question in drafted_bank(shown.project, shown.author, query_id):
-        if question.question_id == key:
-            return question
     raise InputError("This question is not there any more.", "Add it again.")
 
 
@@ -125,10 +115,9 @@ def _move(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _now(shown: Shown, act: Act) -> Question:
-    """The question that an act is about, as the person's drafts have it now."""
-    seen_there = _question(shown, str(act.get("id")))
-    every = drafted_bank(shown.project, shown.author, seen_there.query_id)
-    return next((one for one in every if one.question_id == seen_there.question_id), seen_there)
+    """The question that an act is about, as the person's drafts have it now; as it was shown where they have it not."""
+    key = str(act.get("id"))
+    return _there(shown, key) or _question(shown, key)
 
 
 def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown, Act], None]:
