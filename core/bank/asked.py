@@ -71,7 +71,8 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
     unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
     if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):
         return
-    with project.transaction() as cursor:
+    # Who may look what a job would take may do so first, too.
+    with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
             f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first)",

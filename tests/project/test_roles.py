@@ -16,7 +16,7 @@ from core.errors import InputError, NotAllowed, WorkbenchError
 from core.exchange import exporting, import_files, recorded
 from core.formats import Source
 from core.graders import make_grader
-from core.grading import Request, Scope, jobs, make_plan, start_job
+from core.grading import Request, Scope, jobs, make_plan, price_tag, start_job
 from core.labels import Policy, basis
 from core.leaderboard import (
     compare,
@@ -347,6 +347,15 @@ def test_a_viewer_cannot_get_at_a_question_or_a_grade_by_any_way(project: Projec
     for way in WAYS:
         refused(lambda way=way: way(as_(project, "olga")))
     assert [at for at, way in enumerate(WAYS) if not refused(lambda way=way: way(as_(project, "vera")))] == []
+
+
+def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(project: Project) -> None:
+    direct = make_grader("direct", {"back_end": "openai", "model": "new", "base_url": "http://127.0.0.1:9"})
+    texts = "SELECT count(*) FROM question_texts"
+    before = project.value(texts)
+    assert price_tag(as_(project, "asta"), direct, 1).pairs > 0
+    assert project.value(texts) > before
+    refused(lambda: price_tag(as_(project, "vera"), direct, 1))
 
 
 def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
