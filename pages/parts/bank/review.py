@@ -145,17 +145,25 @@ def versions(project: Project) -> None:
             "Note": [v.note for v in saved],
             "Author": [v.author for v in saved],
             "Saved": [v.saved_at for v in saved],
-            "Questions changed": [v.changed for v in saved],
+            "Changed": [v.changed for v in saved],
         },
-        column_config={"Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")},
+        # A long note leaves the others in sight.
+        column_config={
+            "Version": st.column_config.NumberColumn(width=70),
+            "Note": st.column_config.TextColumn(width=180),
+            "Author": st.column_config.TextColumn(width=90),
+            "Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
+            "Changed": st.column_config.NumberColumn(width=80, help="Questions that the version changed."),
+        },
         hide_index=True,
     )
     if len(saved) < 2:
         return
     numbers = [v.version for v in saved]
-    first, second, button = st.columns([2, 2, 3], vertical_alignment="bottom")
-    before = first.selectbox("From", numbers, index=1)
-    after = second.selectbox("To", numbers, index=0)
+    # What does not fit beside the others goes below them.
+    ends = st.container(horizontal=True, vertical_alignment="bottom")
+    before = ends.selectbox("From", numbers, index=1, width=110)
+    after = ends.selectbox("To", numbers, index=0, width=110)
     found = bank.difference(bank.questions(project, before), bank.questions(project, after))
     for sign, questions in (("added", found.added), ("removed", found.removed)):
         for question in questions:
@@ -164,7 +172,7 @@ def versions(project: Project) -> None:
         st.markdown(difference(old.shown, new.shown))
         if _settings(old) != _settings(new):
             st.caption(f"{_settings(old)} → {_settings(new)}")
-    if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
+    if presses.button(f"Bring back version {before}", ends, help="As a new version; nothing is lost."):
         version = restore(project, before, f"Brought back version {before}", ui.author())
         bank_window.window().saved = (project.name, version) if version else None
         st.rerun()
