@@ -14,7 +14,7 @@ from core.audit.calibrating import (
 )
 from core.audit.circularity import Circularity, Role, circularity, family_of
 from core.audit.dealing import LEASE, Card, Hand, deal, deal_ahead, give_back, hand, left
-from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, Texts, design, end_audit, end_batch, texts
+from core.audit.designing import ALPHA, Texts, design, end_audit, end_batch, in_batches, texts
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
 from core.audit.facts import Drawn, Facts, gather
@@ -30,9 +30,7 @@ from core.audit.verdicts import Assessor, Look, Verdict, assessors, cannot_say, 
 __all__ = [
     "AIMS",
     "ALPHA",
-    "BATCH_SIZE",
     "LEASE",
-    "LOOKS",
     "Aim",
     "Assessor",
     "Audit",
@@ -86,6 +84,7 @@ __all__ = [
     "gather",
     "give_back",
     "hand",
+    "in_batches",
     "judge",
     "left",
     "look",

@@ -90,8 +90,9 @@ class AuditBoard:
             return "No audit: the scores are the machine's alone, and nobody knows how far they are off."
         waiting = f" {self.waiting:,} passages of the next batch wait." if self.waiting else ""
         missed = f", {self.missed:,} without a value" if self.missed else ""
+        whose = "its" if len(self.untested) == 1 else "theirs"
         untested = (
-            f" How far {first_few(self.untested)} may be off is not known: no judged passage of theirs says it."
+            f" How far {first_few(self.untested)} may be off is not known: no judged passage of {whose} says it."
             if self.untested
             else ""
         )

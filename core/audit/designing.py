@@ -26,6 +26,19 @@ LARGEST_SEED = 2**31 - 1
 DESIGN, END_AUDIT, END_BATCH = "design audit", "end audit", "end audit batch"
 
 
+def in_batches(goal: Goal, batch_size: int | None, looks: int | None) -> tuple[int, int]:
+    """How large batches are, and how many there are at most.
+
+    Args:
+        batch_size: passages of each batch; the goal's budget over the looks, else `BATCH_SIZE`, for None.
+        looks: batches after which the board may be looked at; as many as a budget takes, else `LOOKS`, for None.
+    """
+    if goal.budget:
+        looks = looks or (-(-goal.budget // batch_size) if batch_size else 1)
+        return batch_size or -(-goal.budget // looks), looks
+    return batch_size or BATCH_SIZE, looks or LOOKS
+
+
 def design(
     project: Project,
     name: str,
@@ -56,8 +69,7 @@ def design(
         graders: from whose ratings judgments are predicted beside the policy's own.
         source: under which the judgments are kept; what it has already is known. `audit: NAME` for None.
         highest: judgment that can be given; what the source has, else 3, for None.
-        batch_size: passages of each batch; the goal's budget over the looks, else `BATCH_SIZE`, for None.
-        looks: batches after which the board may be looked at; 1 for a budget, else `LOOKS`, for None.
+        batch_size, looks: see `in_batches`.
         alpha: error that is spent over the looks.
         seed: decides, with the chances, who is drawn; one is made for None.
 
@@ -78,8 +90,7 @@ def design(
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
         raise InputError("No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade")
-    looks = looks or (1 if goal.aim == "budget" else LOOKS)
-    batch_size = batch_size or (-(-goal.budget // looks) if goal.budget else BATCH_SIZE)
+    batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
     if not 1 <= highest <= LARGEST:

@@ -61,6 +61,7 @@ class Forecast:
             for systems that are the same.
         frame: passages that could be drawn: more judgments than these cannot be made.
         guessed: whether the spread of judgments is a guess from the labels, since nothing was judged yet.
+        given: whether it was said how many judgments there are to be, so that they need not be told.
     """
 
     curve: list[Width]
@@ -69,12 +70,19 @@ class Forecast:
     needed: int | None
     frame: int
     guessed: bool
+    given: bool
 
     @property
     def says(self) -> str:
         """What is needed, in a sentence."""
         if self.needed is None:
             return "No number of judgments can be told for this goal."
+        if self.given:
+            guess = " How wide intervals get is a guess from the labels so far." if self.guessed else ""
+            enough = self.needed > self.frame
+            these = f"All {self.frame:,}" if enough else f"{self.needed:,} of {self.frame:,}"
+            fewer = " fewer than the budget has;" if enough else ""
+            return f"{these} passages are to be judged,{fewer} {self.made:,} are.{guess}"
         guess = " That is a guess from the labels: after the first batch it is an estimate." if self.guessed else ""
         if self.needed >= self.frame:
             return f"All {self.frame:,} passages have to be judged.{guess}"
@@ -115,7 +123,8 @@ def forecast_of(facts: Facts) -> Forecast:
         known_widths = told[~np.isnan(told)]
         now = float(np.median(known_widths)) if len(known_widths) else None
     made = 0 if found is None else found.corrected.judged
-    return Forecast(curve, made, now, _needed(facts, found, learnt, spread, known), frame, found is None)
+    needed = _needed(facts, found, learnt, spread, known)
+    return Forecast(curve, made, now, needed, frame, guessed=found is None, given=facts.goal.aim == "budget")
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:

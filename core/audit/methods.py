@@ -99,8 +99,8 @@ def _found(board: AuditBoard) -> str:
         )
     if board.correlation is not None and board.correlation.value is not None:
         said += (
-            " The machine's board correlates with the one that judging everything would give at Pearson's"
-            f" {_rate(board.correlation)}."
+            " Freed of the noise of the sample, the correlation of the machine's board with the one that judging"
+            f" everything would give is Pearson's {_rate(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
         said += f" On passages judged twice, two assessors agree with a kappa of {board.people.value:z.3f}."

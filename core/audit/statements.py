@@ -45,8 +45,12 @@ def statement_of(facts: Facts, found: Estimation | None) -> Statement:
         return Statement(None, "Nothing was judged yet.", 0, facts.looks, None, False)
     look = len(found.batches)
     if facts.goal.aim == "budget":
-        spent = f"{found.corrected.judged:,} of about {facts.goal.budget or 0:,} judgments are made."
-        return Statement(look >= facts.looks, spent, look, facts.looks, None, look >= facts.looks)
+        budget = facts.goal.budget or 0
+        says = f"{found.corrected.judged:,} of about {budget:,} judgments are made."
+        # How many are drawn is a matter of chance, how many were asked for is not.
+        asked = sum(batch.size for batch in facts.batches if batch.done)
+        spent = asked >= budget or not np.isnan(facts.judged).any()
+        return Statement(spent, says, look, facts.looks, None, spent)
     if look > facts.looks:
         says = f"The {facts.looks:,} planned looks are spent: another audit with this source knows all judgments."
         return Statement(False, says, look, facts.looks, None, True)
@@ -84,7 +88,8 @@ def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
         unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
         return False, (
             f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
-            f" how far {first_few(unknown)} may be off is not known: no judged passage of theirs says it."
+            f" how far {first_few(unknown)} may be off is not known: no judged passage of"
+            f" {'its' if len(unknown) == 1 else 'theirs'} says it."
         )
     widest = int(np.argmax(halves))
     if told.holds:

@@ -152,6 +152,33 @@ def test_the_methods_have_all_numbers(audited: Project) -> None:
     assert "1 passage whose label was asked for" in methods(audited, audit)
 
 
+def test_a_budget_is_spent_once_as_many_as_it_has_were_asked_for(audited: Project) -> None:
+    goal = Goal("budget", budget=40)
+    audit = design(audited, "b", "P@3", goal, batch_size=15, seed=1, author="org")
+    assert audit.looks == 3
+    for number, size in enumerate((None, 20, 5), 1):
+        draw(audited, audit, "org", size)
+        judge_batch(audited, audit)
+        told = audit_board(audited, audit).statement
+        assert (told.holds, told.may_stop) == (number == 3, number == 3), told.says
+    assert "about 40 judgments are made" in told.says
+    # Nor is one without an end where every passage has been judged.
+    whole = design(audited, "c", "P@3", Goal("budget", budget=5_000), seed=1, author="org")
+    draw(audited, whole, "org")
+    judge_batch(audited, whole)
+    assert audit_board(audited, whole).statement.holds
+
+
+def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
+    frame = forecast(audited, find_audit(audited)).frame
+    for budget, told in (
+        (10, f"10 of {frame} passages are to be judged, 0 are."),
+        (5_000, f"All {frame} passages are to be judged, fewer than the budget has; 0 are."),
+    ):
+        audit = design(audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org")
+        assert forecast(audited, audit).says == f"{told} How wide intervals get is a guess from the labels so far."
+
+
 def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:
     assert "spent over 2 planned looks" in methods(audited, find_audit(audited))
     audit = design(audited, "b", "P@3", Goal("budget", budget=10), seed=1, author="org")

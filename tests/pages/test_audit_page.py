@@ -75,6 +75,24 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert named(sound(app.run()).selectbox, "Audit").value == "later"
 
 
+def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plain: Project) -> None:
+    app = visit("audit")
+
+    def proposed() -> list[str]:
+        return [named(app.number_input, name).placeholder for name in ("Passages of a batch", "Batches at most")]
+
+    assert proposed() == ["100", "4"]
+    named(app.get("button_group"), "What do you want to know?").set_value("budget")
+    app = sound(app.run())
+    assert proposed() == ["200", "1"]
+    named(app.number_input, "Passages of a batch").set_value(60)
+    app = sound(app.run())
+    assert proposed() == ["60", "4"]
+    app = press(app, "Plan the audit")
+    audit = room.find_audit(plain)
+    assert (audit.batch_size, audit.looks) == (60, 4)
+
+
 def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -> None:
     app = visit("audit")
     named(app.text_input, "Name").set_value("ours")

@@ -75,16 +75,20 @@ def form(project: Project, name: str) -> None:
                 key="audit-graders", help="The better judgments are predicted, the fewer are needed.",
             )  # fmt: skip
             with st.container(horizontal=True):
+                asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
+                of_batch, batches = room.in_batches(goal or Goal("best"), *asked)
                 size = st.number_input(
-                    "Passages of a batch", 1, None, None, key="audit-size", placeholder=str(room.BATCH_SIZE), width=170
+                    "Passages of a batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
                 )
                 looks = st.number_input(
                     "Batches at most", 1, 50, None, key="audit-looks",
-                    placeholder="1" if goal and goal.aim == "budget" else str(room.LOOKS), width=150,
+                    placeholder=str(batches), width=150,
                     help="You may look after each of them, and stop: the error of 5 % is spent over them.",
                 )  # fmt: skip
     with right:
-        if goal is not None and not _foreseen(project, goal, str(measure), policy, chosen, int(highest), looks):
+        if goal is not None and not _foreseen(
+            project, goal, str(measure), policy, chosen, int(highest), looks or batches
+        ):
             goal = None
     with left:
         planned = goal is not None and presses.button(
@@ -105,13 +109,12 @@ def form(project: Project, name: str) -> None:
 
 
 def _foreseen(
-    project: Project, goal: Goal, measure: str, policy: Policy, runs: list[str], highest: int, looks: int | None
+    project: Project, goal: Goal, measure: str, policy: Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
     """What it would take; whether an audit of that kind can be made at all."""
-    several = {} if looks is None else {"looks": int(looks)}
     try:
         with st.spinner("Looking ahead"):
-            found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, **several)
+            found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
     except WorkbenchError as error:
         ui.show_error(error)
         return False

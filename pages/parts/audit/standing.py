@@ -130,7 +130,7 @@ def _about(found: AuditBoard) -> None:
         lines.append(
             "The machine's board beside the one that judging everything would give: "
             + _rate("Pearson", found.correlation)
-            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
+            + f" once it is freed of the noise of the sample, Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if found.favour is not None:
         lines.append(found.favour.says)
