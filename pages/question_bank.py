@@ -103,7 +103,8 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             ui.shortened(query.text, ui.LISTED),
             "?" + urlencode({"project": project.name, "query": query.query_id}),
             f"{how_many(query.active, 'questions')} · {how_many(query.pooled, 'passages')}",
-            (unsaved,) * (query.query_id in edited) + (idle,) * (not query.active),
+            # Where nothing was retrieved there is nothing to ask, as of topics that nobody judged.
+            (unsaved,) * (query.query_id in edited) + (idle,) * (query.pooled > 0 and not query.active),
         )
         for query in found
     ]

@@ -37,12 +37,14 @@ class ToCurate:
         ungraded: queries with pairs that nobody was asked yet.
         drafts: queries with unsaved changes of the person.
         proposed: queries with proposed questions that nobody decided on.
+        resting: how many queries have neither passages nor active questions: nothing waits there.
     """
 
     without_questions: list[Waiting]
     ungraded: list[Waiting]
     drafts: list[Waiting]
     proposed: list[Waiting]
+    resting: int
 
 
 def at_a_glance(project: Project) -> list[QueryOverview]:
@@ -70,6 +72,7 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
         _most_first(ungraded, texts),
         _most_first(mine, texts),
         _most_first(Counter(one.query_id for one in proposals(project)), texts),
+        sum(not query.pooled and not query.active for query in queries),
     )
 
 

@@ -18,8 +18,8 @@ from core.cli import cli
 from core.exchange import FILES, import_files
 from core.formats import Source
 from core.labels import override
-from core.project import Project, Schedule, backups, official_sources, open_project, schedule
-from core.types import Question
+from core.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule
+from core.types import Query, Question
 from pages.parts.home import tour
 from tests.made.exams import put_exam
 from tests.made.projects import fill, judge, new_project
@@ -151,6 +151,13 @@ class TestHome:
         app = visit("home")
         assert words(app, "curate")[0] == "Every query has questions."
         assert words(app, "review")[0] == "There is nothing yet to compare judgments with: labels come from grading."
+
+    def test_queries_of_which_nothing_is_known_are_not_among_those_that_have_questions(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
+        with project.transaction() as cursor:
+            add_queries(cursor, [Query("q8", "more"), Query("q9", "and more")], replace=False)
+        said_there = "Every query with passages has questions. 2 queries have neither passages nor questions."
+        assert words(visit("home"), "curate")[0] == said_there
 
     def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
         bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))

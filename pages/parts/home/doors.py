@@ -36,7 +36,11 @@ def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool)
         _queries(found.proposed, "with proposed questions to decide on"),
     ]
     if queries:
-        nothing = f"Every query has questions{', and all their pairs are graded' if graded else ''}."
+        which = "Every query with passages" if found.resting else "Every query"
+        nothing = f"{which} has questions{', and all their pairs are graded' if graded else ''}."
+        if found.resting:
+            have = "has" if found.resting == 1 else "have"
+            nothing += f" {how_many(found.resting, 'queries')} {have} neither passages nor questions."
     elif items:
         nothing = f"The bank has {how_many(items, 'items')} of exams, which students sit."
     else:
