@@ -6,7 +6,7 @@ from typing import cast
 
 import streamlit as st
 
-from core.audit import audited_by, circularity
+from core.audit import audited_by, circularity, under_way
 from core.labels import Policy, basis, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.measures import Ties, parse_measure
@@ -159,7 +159,8 @@ if board.reference is not None:
         f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
     )
 if board.needed:
-    opened.says_audit(audited_by(project, policy, board.measure), board.measure, circularity(project, policy))
+    audited, begun = audited_by(project, policy, board.measure), under_way(project, policy)
+    opened.says_audit(audited, begun, board.measure, circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance.columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

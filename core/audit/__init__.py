@@ -21,7 +21,7 @@ from core.audit.facts import Drawn, Facts, gather
 from core.audit.forecasting import Forecast, Width, forecast
 from core.audit.foreseeing import foresee
 from core.audit.methods import methods
-from core.audit.publishing import audit_files, audited_by, notice, read_facts
+from core.audit.publishing import audit_files, audited_by, notice, read_facts, under_way
 from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
 from core.audit.rows import AuditedSystem, Difference, Favour
 from core.audit.statements import Statement
@@ -99,4 +99,5 @@ __all__ = [
     "take_back",
     "take_in",
     "texts",
+    "under_way",
 ]

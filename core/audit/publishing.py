@@ -161,13 +161,20 @@ def audited_by(project: Project, policy: Policy | None = None, measure: str | No
     Args:
         measure: one of this measure goes before newer ones of others.
     """
-    fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
-    done = [
-        audit
-        for audit in audits(project)
-        if audit.graders[0] == fingerprint and any(batch.done for batch in batches(project, audit))
-    ]
+    done = [audit for audit in _of(project, policy) if any(batch.done for batch in batches(project, audit))]
     return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)
+
+
+@as_act("see boards")
+def under_way(project: Project, policy: Policy | None = None) -> Audit | None:
+    """The newest audit of what a grader labels that goes on and has no board yet; None where there is none."""
+    begun = (audit for audit in reversed(_of(project, policy)) if not audit.ended)
+    return next((audit for audit in begun if not any(batch.done for batch in batches(project, audit))), None)
+
+
+def _of(project: Project, policy: Policy | None) -> list[Audit]:
+    fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
+    return [audit for audit in audits(project) if audit.graders[0] == fingerprint]
 
 
 def notice(project: Project, policy: Policy | None = None) -> str:
@@ -181,4 +188,8 @@ def _audited(project: Project, policy: Policy | None) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
         return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}."
-    return "No audit: these scores are the machine's alone, and nobody knows how far they are off (exam audit design)."
+    begun = under_way(project, policy)
+    how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
+    yet = "" if begun is None else f" yet, though '{begun.name}' is under way"
+    told = "these scores are the machine's alone, and nobody knows how far they are off"
+    return f"No audit{yet}: {told} (exam audit {how})."

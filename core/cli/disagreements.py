@@ -24,7 +24,7 @@ from core.cli.options import (
 from core.cli.policy import policy_options
 from core.errors import InputError
 from core.labels import Policy
-from core.project import Project, find_source
+from core.project import Project, check_queries, find_source
 from core.review import (
     Judgments,
     Order,
@@ -101,6 +101,8 @@ def list_(
 ) -> None:
     """List the passages on which labels and judgments, two graders, or a grader and a person disagree."""
     with opened(project_path) as project:
+        if query_id is not None:
+            check_queries(project, [query_id])
         found = queue(
             project, left, right, cast(Order, order), None, show_settled,
             limit=limit, offset=offset, query_id=query_id,

@@ -10,7 +10,7 @@ from core.bank import asked_bank, asking, name_asked_texts, question_text_key
 from core.catalogue import grader_key
 from core.graders import PairsToGrade
 from core.grading.scope import EVERYTHING, Scope
-from core.project import Project, check_runs, pool_depth
+from core.project import Project, check_queries, check_runs, pool_depth
 from core.types import Asked, GraderSpec, Question
 
 
@@ -140,7 +140,7 @@ def make_plan(
         scope: which of the missing pairs it would ask.
 
     Raises:
-        InputError: there is no such run.
+        InputError: there is no such query or run.
     """
     needed, weightless, known, sent, failed = project.rows(
         _counts(spec), _plan_parameters(project, spec, version, scope)
@@ -171,7 +171,7 @@ def _plan_parameters(project: Project, spec: GraderSpec, version: int, scope: Sc
 
 def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
     return {
-        "queries": None if scope.queries is None else list(scope.queries),
+        "queries": None if scope.queries is None else check_queries(project, scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
         "depth": project.read(pool_depth),
         "passages": None if scope.passages is None else [(query << 32) + passage for query, passage in scope.passages],

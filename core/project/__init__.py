@@ -147,7 +147,7 @@ from core.project.project import (
     record,
     recorded_as,
 )
-from core.project.queries import add_queries, check_new, queries_of, unknown_queries
+from core.project.queries import add_queries, check_new, check_queries, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
@@ -304,6 +304,7 @@ __all__ = [
     "by_rank",
     "change_member",
     "check_new",
+    "check_queries",
     "check_runs",
     "check_undecided",
     "claim_double",

@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.project.project import Cursor, Project
 from core.project.replacing import Keeper
 from core.project.staging import stage
-from core.text import all_plain, clean_or_none, clean_text, fault_of_id, quoted
+from core.text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, quoted
 from core.types import Query, Subtopic
 
 
@@ -165,6 +165,17 @@ def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
     """Those of the ids that are no query of the project, in the order given, each once."""
     known = {query_id for (query_id,) in cursor.execute("SELECT query_id FROM queries").fetchall()}
     return [query_id for query_id in dict.fromkeys(query_ids) if query_id not in known]
+
+
+def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
+    """The ids, if every one is a query of the project.
+
+    Raises:
+        InputError: one is not.
+    """
+    if unknown := project.read(lambda cursor: unknown_queries(cursor, query_ids)):
+        raise InputError(f"There is no query {first_few(unknown)}.", "Import it first, or leave it away.")
+    return list(query_ids)
 
 
 def queries_of(project: Project) -> list[Query]:

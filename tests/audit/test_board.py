@@ -101,6 +101,7 @@ def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so
     assert notice(filled).startswith("No audit")
     audit = plan(filled, batch_size=10)
     draw(filled, audit, "org")
+    assert f"No audit yet, though '{audit.name}' is under way" in notice(filled)
     board = audit_board(filled, audit)
     assert {system.audited for system in board.systems} == {None}
     assert board.statement.holds is None and not board.statement.may_stop and board.waiting > 0

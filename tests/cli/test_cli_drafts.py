@@ -108,6 +108,14 @@ def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...]
     refused(shell("passages", *sought), 2, words)
 
 
+@pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
+def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left(
+    shell: Exam,  # noqa: F811
+    command: tuple[str, ...],
+) -> None:
+    refused(shell(*command, "--query", "nope"), 2, "There is no query nope")
+
+
 def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811
     made = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
     refused(shell("override", "confirm", str(made.json["override"]), "--author", "bob"), 2, "it counts already")

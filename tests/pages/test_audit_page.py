@@ -69,6 +69,7 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert (audit.name, audit.measure, audit.runs, audit.author) == ("audit", "DCG@10", SYSTEMS, "ann")
     assert "“audit” is planned." in said(app) and "These scores are the machine's alone" in said(app)
     assert app.query_params["project"] == "test"
+    assert "No audit yet, though “audit” is under way" in said(visit("leaderboard"))
     # One that was planned elsewhere since is the one that a link to it opens.
     room.design(plain, "later", "P@2", Goal("best"), batch_size=3, seed=2, author="bob")
     app.query_params["audit"] = "later"

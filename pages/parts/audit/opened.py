@@ -70,18 +70,26 @@ def about(project: Project, audit: Audit) -> None:
     st.markdown(said)
 
 
-def says_audit(audit: Audit | None, measure: str, roles: Circularity) -> None:
+def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Circularity) -> None:
     """Say beside a board of the machine's labels that nobody audited it, or where the audited board stands, and who
-    plays which role in it."""
-    if audit is None:
-        said, link, there = "No audit: nobody knows how far these scores are off", "Audit them", {}
-    else:
+    plays which role in it.
+
+    Args:
+        begun: an audit that goes on and has no board yet.
+    """
+    if audit is not None:
         did = (
             "corrects these scores"
             if audit.measure == measure
             else f"audited {ui.plain(audit.measure)} by these labels"
         )
-        said, link, there = f"“{ui.plain(audit.name)}” {did}", "Audited board", {"audit": audit.name}
+        said, link = f"“{ui.plain(audit.name)}” {did}", "Audited board"
+    elif begun is not None:
+        said, link = f"No audit yet, though “{ui.plain(begun.name)}” is under way", "See the audit"
+    else:
+        said, link = "No audit: nobody knows how far these scores are off", "Audit them"
+    named = audit or begun
+    there = {} if named is None else {"audit": named.name}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/how_to_reg: {said}.", width="content")
         ui.go("audit", link, **there)
