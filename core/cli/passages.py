@@ -12,7 +12,7 @@ from core.cli.options import Whole, json_option, opened, print_json, print_table
 from core.cli.policy import policy_options
 from core.errors import InputError
 from core.labels import Policy
-from core.project import find_source, pooled_queries, run_names
+from core.project import find_source, pooled_queries, run_names, sources
 from core.review import NONE, Filters, State, search
 
 
@@ -33,7 +33,9 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.option("--query", "query_id", help="Of this query.")
 @click.option("--label-is", "has_label", type=_Value(), metavar="LABEL|none", help="With this label.")
 @click.option("--rating", type=click.IntRange(0, 5), help="With this rating of any active question.")
-@click.option("--source", help="The judgments that are shown, and that --judgment and --flagged mean.")
+@click.option(
+    "--source", help="The judgments that are shown, and that --judgment and --flagged mean; the first source else."
+)
 @click.option("--judgment", type=_Value(), metavar="VALUE|none", help="Judged so.")
 @click.option("--flagged", is_flag=True, help="Whose label and judgment disagree on relevance.")
 @click.option("--unjudged-by", metavar="SOURCE", help="That this source has not judged.")
@@ -76,6 +78,8 @@ def passages(
             raise InputError(f"There is no run {run}.", "See exam leaderboard.")
         if judgment is not None or flagged or source is not None:
             source = find_source(project, source or "judgments")
+        else:
+            source = next(iter(sources(project)), None)
         if unjudged_by is not None:
             unjudged_by = find_source(project, unjudged_by)
         filters = Filters(
@@ -93,4 +97,5 @@ def passages(
             for row in found.rows
         ],
     )
-    tell(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.")
+    judged = "" if source is None else f" Judgments are those of {source}."
+    tell(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.{judged}")

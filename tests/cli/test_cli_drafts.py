@@ -108,6 +108,12 @@ def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...]
     refused(shell("passages", *sought), 2, words)
 
 
+def test_judgments_of_the_first_source_are_shown_where_none_is_named(shell: Exam) -> None:  # noqa: F811
+    shown = shell("passages", "--json").json["passages"]
+    assert shown == shell("passages", "--source", "nist", "--json").json["passages"]
+    assert any(one["judgment"] is not None for one in shown)
+
+
 @pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
 def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left(
     shell: Exam,  # noqa: F811
