@@ -25,7 +25,7 @@ from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
 from tests.made.cascades import fill_both
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, well
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, status, well
 from tests.made.projects import SPEC, fill, grade
 from tests.made.screens import (
     DEADLINE,
@@ -405,6 +405,17 @@ class TestJobs:
                 bar.proto.text for bar in visit("leaderboard").get("progress")
             )
             server.go_on.set()
+
+    def test_an_endpoint_that_answers_nothing_is_not_said_to_be_about_to(self, asked: Project) -> None:
+        with EndpointServer(lambda seen: status(500, "out of memory")) as server:
+            press(choose(endpoint(asked, server), "Calls in flight", 1), "Grade")
+            while not started(asked).log:
+                assert not started(asked).wait(0.01)
+            seen_now = words(visit("grading"))
+            started(asked).cancel()
+            assert started(asked).wait(DEADLINE)
+        assert "No answer yet" in seen_now and "out of memory" in seen_now
+        assert "first answers are on their way" not in seen_now
 
     def test_who_presses_while_a_trial_of_another_is_under_way_is_told_so_until_a_job_is_begun(
         self, asked: Project

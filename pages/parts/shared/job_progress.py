@@ -152,6 +152,8 @@ def state(job: BackgroundJob) -> str:
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if still := background.standing_still(job.control):
         return f"{still} It began at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
+    if not now.done and job.log:
+        return f"**No answer yet**, {since}. The last that was noted: {ui.plain(job.log[-1])}"
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     if (quiet := job.quiet) is not None:
