@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -374,6 +375,15 @@ class TestJobs:
         assert table[["State", "Graded", "Failed"]].values.tolist() == [["done", 3, 1]]
         (kept,) = named_graders(asked)
         assert kept.parameters["base_url"] == server.url
+
+    def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(self, asked: Project) -> None:
+        grade(asked, {(QUESTIONS[0].shown, "p1"): 4})
+        with EndpointServer() as server:
+            app = ended(press(endpoint(asked, server), "Grade"), asked)
+        (told,) = (link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "changes")
+        states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
+        made = jobs(asked)[0].grader
+        assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
     def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
         with Held() as server:

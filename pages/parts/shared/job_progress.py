@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.bank import latest_version
 from core.errors import WorkbenchError
 from core.graders import loading
 from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
-from pages.parts.shared import background, presses, ui
+from pages.parts.shared import background, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
@@ -28,7 +29,7 @@ def progress(project: Project) -> bool:
         every = pace(job)
         st.fragment(_watch, run_every=every)(project, every)
         return True
-    _ended(job)
+    _ended(project, job)
     return False
 
 
@@ -205,7 +206,7 @@ def _log(job: BackgroundJob) -> None:
             st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
 
 
-def _ended(job: BackgroundJob) -> None:
+def _ended(project: Project, job: BackgroundJob) -> None:
     final = job.progress
     defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
     said = (
@@ -232,5 +233,22 @@ def _ended(job: BackgroundJob) -> None:
     _log(job)
     if final.state == "done":
         with st.container(horizontal=True):
-            ui.go("changes", "What it changed")
-            ui.go("leaderboard")
+            _see(project, job)
+
+
+def _see(project: Project, job: BackgroundJob) -> None:
+    """Links to what came of a job that is done."""
+    if job.request.trial is not None:
+        ui.go("question_bank", "See the impact")
+        return
+    looks_by = policy_widgets.grader(project)
+    if looks_by is None or looks_by.name == job.grader_name:
+        ui.go("changes", "What it changed")
+    else:
+        # It changed nothing of what is shown: its own labels stand beside those.
+        version = str(latest_version(project))
+        states = {"from-grader": looks_by.name, "to-grader": job.grader_name} | {
+            f"{side}-version": version for side in ("from", "to")
+        }
+        ui.go("changes", f"Its labels beside those of {ui.plain(looks_by.name)}", **states)
+    ui.go("leaderboard")
