@@ -405,7 +405,7 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
         return
     with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
         cursor.execute(
-            "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions)"
+            "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions), changed_at = now()::TIMESTAMP"
             " WHERE author = ? AND question_id = ?",
             [author, question_id],
         )
