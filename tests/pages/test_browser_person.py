@@ -135,6 +135,20 @@ def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Ca
     expect(box(page, 4)).to_be_focused(timeout=20_000)
 
 
+def test_a_save_that_is_refused_leads_to_the_question_that_it_is_about(
+    link: str, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    type_into(box(page, 1), "  ")
+    box(page, 1).blur()
+    expect(page.get_by_text("without words: it cannot be saved so")).to_be_visible()
+    for _ in ("once", "and again"):
+        box(page, 0).focus()
+        page.keyboard.press("Control+s")
+        expect(box(page, 1)).to_be_focused(timeout=20_000)
+
+
 def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
     first = tab_of("ann")
     visit(first, link)

@@ -105,7 +105,7 @@ def _back(here: Window, shown: Shown, act: Act) -> None:
 def _duplicate(here: Window, shown: Shown, act: Act) -> None:
     copy = duplicated(_now(shown, act))
     here.did(shown, put_drafts, [copy])
-    here.focus = copy.question_id
+    here.go_to(copy)
 
 
 def _move(here: Window, shown: Shown, act: Act) -> None:
@@ -149,11 +149,17 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
     # One that was taken back since holds nothing.
     if waits := next(filter(None, (_there(shown, key) for key in here.unstored(shown))), None):
         here.said = UNSTORED.format(waits.shown)
-    elif not bank.drafts(shown.project, shown.author):
+        here.go_to(waits)
+    elif not (mine := bank.drafts(shown.project, shown.author)):
         here.said = "There is nothing to save."
     elif not here.has_shown(shown):
         here.said = ANOTHER
     else:
+        # To save it is refused, with the reason; what it is about may be anywhere on the page, or of another query.
+        for one in mine.values():
+            if one.question.text is not None and not one.question.text.strip():
+                here.go_to(one.question)
+                break
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
 

@@ -127,6 +127,7 @@ class Row {
     const said = [];
     const word = (text, name, title = "") => said.push(make("span", { className: name, textContent: text, title }));
     if (data.done) word(`${data.done}, not saved`, "state");
+    if (data.done && !data.isNew && data.text?.trim() === "") word("without words: it cannot be saved so", "state");
     if (data.lost) word("old words not known: what is written here is a new wording, without their grades", "state");
     if (data.start) word(`Started from: ${data.start}`, "fact");
     if (data.subtopic_id) word(`subtopic ${data.subtopic_id}`, "fact");
@@ -242,7 +243,7 @@ function comeBack() {
 class List {
   constructor(parent) {
     this.rows = new Map();
-    this.focused = "";
+    this.turns = 0;
     this.query = null;
     const button = (label, does, set = {}) => make("button", { type: "button", textContent: label, onclick: does, ...set });
     const go = (where) => () => this.data.query[where] && this.act("open", { query: this.data.query[where] });
@@ -338,8 +339,8 @@ class List {
     this.about.hidden = !data.about;
     this.filters.hidden = data.rows.length < FEW && !data.subtopics.length;
     this.draw();
-    if (data.focus && data.focus !== this.focused) {
-      this.focused = data.focus;
+    if (data.turns > this.turns) {
+      this.turns = data.turns;
       this.enter(data.focus);
     }
   }

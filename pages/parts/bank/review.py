@@ -317,7 +317,7 @@ def _overrides(project: Project, found: list[Override]) -> None:
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
     begun = replace(new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
     bank_window.act(project, put_draft, begun)
-    bank_window.window().focus = begun.question_id
+    bank_window.window().go_to(begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.rerun()
 

@@ -84,6 +84,7 @@ def editor(
         "subtopics": subtopics,
         "subtopic": _subtopic(subtopics),
         "focus": here.focus,
+        "turns": here.turns,
         "about": ""
         if whole is None
         else f"{whole} judges passages by the query as a whole and is asked none of these.",

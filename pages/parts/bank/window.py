@@ -62,7 +62,7 @@ class Window:
         stint: the visit of a field in which something was typed last.
         query: the one that was asked for; empty where none was.
         dialog: what was asked for, with the question that it is about.
-        focus: the question that is to be written next, by id.
+        focus: the question that is to be written next, by id; `turns` counts how often one was chosen.
         saved: the project and the version that was saved last, until there are changes again.
         said: what came of the last act, where that is not to be seen.
         error: why the last act failed.
@@ -81,6 +81,7 @@ class Window:
     query: str = ""
     dialog: tuple[str, str] | None = None
     focus: str = ""
+    turns: int = 0
     near: bool = False
     subtopic: str | None = None
     saved: tuple[str, int] | None = None
@@ -125,6 +126,10 @@ class Window:
             if current:
                 self.drafts = _now(shown.project, shown.author)
         return result
+
+    def go_to(self, question: Question) -> None:
+        """Have the caret go to a question, whatever is in sight now."""
+        self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
     def has_shown(self, shown: Shown) -> bool:
         """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
