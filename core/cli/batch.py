@@ -11,6 +11,7 @@ from core.catalogue import remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import close_unfinished, pause
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import tell_of_calls
 from core.errors import GradingError
 from core.graders import PassingError
 from core.grading import (
@@ -43,7 +44,7 @@ def grade_in_batches(
         close_unfinished(project)
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        keys = begin_batches(project, grader, request, current_author(), lambda line: tell(f"exam: {line}"))
+        keys = begin_batches(project, grader, request, current_author(), tell_of_calls())
         if not keys:
             tell("Nothing is missing that is not on its way.")
             return

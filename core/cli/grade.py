@@ -28,7 +28,7 @@ from core.cli.options import (
     tell,
 )
 from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
+from core.cli.progress import ProgressLines, tell_of_calls
 from core.errors import GradingError, InputError
 from core.formats import Source
 from core.graders import Cluster, Grader, RayGrader, ShardFolder, is_remote, is_shard
@@ -222,7 +222,7 @@ def grade(
                 _take_in_before(project, grader, shards)
         host = guest()
         if host is None or isinstance(grader, RayGrader):
-            control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
+            control = make_control(project, grader, request, tell_of_calls())
             final = run_job(project, grader, request, current_author(), _watch(), control)
         else:
             job = start_job(project, grader, request, current_author())

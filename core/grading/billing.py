@@ -10,6 +10,7 @@ from core.graders import Usage
 from core.grading.jobs import jobs
 from core.grading.price_tag import PriceTag
 from core.project import Project
+from core.text import how_many
 
 
 def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
@@ -97,6 +98,6 @@ def _sum(of: Mapping[str, Any]) -> str:
     cost = of.get("cost")
     money = "" if cost is None else f", {cost:,.4f} in money" if cost < 1 else f", {cost:,.2f} in money"
     return (
-        f"{of['calls']:,} calls, {of['input_tokens']:,} tokens read{cached} and {of['output_tokens']:,} written"
-        f"{thinking}{money}"
+        f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
+        f" {of['output_tokens']:,} written{thinking}{money}"
     )

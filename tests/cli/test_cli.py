@@ -22,9 +22,10 @@ from core import cli
 from core.cli.options import print_table
 from core.exchange import demo
 from core.labels import Policy, basis, label_qrels
-from core.project import database, open_project
+from core.project import Project, database, open_project
+from core.types import Question
 from tests.made.browser import free_port, wait_until_healthy
-from tests.made.projects import File, new_project
+from tests.made.projects import File, fill, new_project
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -449,6 +450,22 @@ def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
     )
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("exam: none.duckdb: there is no such project.")
+
+
+def test_a_call_that_fails_is_told_once(project: Project):
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
+    project.close()
+    nowhere = ["--base-url", "http://127.0.0.1:9", "--set", "attempts=1", "--patience", "0"]
+    ran = subprocess.run(
+        [sys.executable, "-c", "from core.cli import main; main()", "grade", "--grader", "self-rating", "--model", "x",
+         *nowhere, "--project", str(project.path)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )  # fmt: skip
+    assert ran.stderr.count("the connection failed") == 1, ran.stderr
+    assert "Billed: 1 call, " in ran.stderr and "Told before: 1 call, " in ran.stderr
 
 
 def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path):

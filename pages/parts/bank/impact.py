@@ -137,7 +137,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     pressed = presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch")
     about = time_needed(project, grader, found.to_grade)
     st.caption(
-        "The bank stays as it is: only your changes are graded, and their effect shows here."
+        "The bank stays as it is: what the queries that you changed lack is graded, and the effect shows here."
         + (f" Takes {ui.about(about)} by earlier jobs of this grader." if about is not None else "")
     )
     if pressed:
@@ -265,14 +265,15 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
 
 def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
     """Say why a change of weights leaves labels alone."""
-    weighty = any(
-        # A weight of 0, or the way back from it, takes a question out of every label or brings it in.
-        question.weight != (before := saved.get(question.question_id, question).weight) and question.weight * before
+    # What gets a weight of 0, or one of another sign, is taken out of every label or comes in.
+    same_sign = [
+        question.weight * before > 0
         for query_id, questions in edits.items()
         for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
         for question in questions
-    )
-    if weighty and policy.label != "mean" and parse_measure(found.before.measure).ranks_passages:
+        if question.weight != (before := saved.get(question.question_id, question).weight)
+    ]
+    if same_sign and all(same_sign) and policy.label != "mean" and parse_measure(found.before.measure).ranks_passages:
         st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
 
 

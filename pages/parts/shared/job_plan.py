@@ -79,9 +79,14 @@ def plan(project: Project, grader: Grader) -> Request | None:
         ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
     ui.speaking(len(speaking_passages(project, version)))
     if not found.to_grade:
-        st.success("Every pair that the bank needs is graded.", icon=":material/check:")
+        needs = "the bank needs" if scope.queries is None else "the chosen queries need"
         if found.failed:
-            st.caption(f"Beside the {found.failed:,} that failed: they are listed below.")
+            st.info(
+                f"Every pair that {needs} was asked, and {found.failed:,} failed: they are listed below.",
+                icon=":material/info:",
+            )
+        else:
+            st.success(f"Every pair that {needs} is graded.", icon=":material/check:")
         return None
     request = Request(scope)
     tag(project, grader, request, found.to_grade)
