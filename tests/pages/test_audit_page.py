@@ -9,11 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import audit as room
+from core import bank
 from core.audit import Goal
 from core.project import Project, judgments
+from core.types import Question
 from tests.made.audits import SYSTEMS, fill_audited, judge_batch, truth
 from tests.made.projects import copy_of
-from tests.made.screens import holds, named, press, served, sound, tell, visit
+from tests.made.screens import holds, links, named, press, served, sound, tell, visit
 from tests.made.screens import said as said_escaped
 
 __all__ = ["served"]  # fixtures
@@ -62,7 +64,7 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert "No audit: nobody knows how far these scores are off" in said(board)
 
     app = visit("audit", project="test")
-    assert "never held the true score" in said(app)
+    assert "never held the true score" in said(app) and "ungraded" not in said(app)
     assert "judgments are needed" in said(app), "before anything is planned one sees what it takes"
     app = press(app, "Plan the audit")
     audit = room.find_audit(plain)
@@ -92,6 +94,12 @@ def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plai
     app = press(app, "Plan the audit")
     audit = room.find_audit(plain)
     assert (audit.batch_size, audit.looks) == (60, 4)
+
+
+def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:
+    bank.save(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
+    app = visit("audit")
+    assert "9 of 63 pairs are ungraded" in said(app) and "grading" in links(app)
 
 
 def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -> None:

@@ -8,7 +8,7 @@ from core import audit as room
 from core.audit import Aim, Goal
 from core.catalogue import graders
 from core.errors import WorkbenchError
-from core.labels import Policy
+from core.labels import Policy, basis, readiness
 from core.project import Project, run_names, sources
 from pages.parts.audit import curve, opened
 from pages.parts.shared import policy_widgets, presses, ui
@@ -46,6 +46,15 @@ def form(project: Project, name: str) -> None:
     if not runs:
         ui.empty("There are no systems to audit.", "Import runs.", "home")
     st.caption("The machine's board is that of the line above: its grader, min rating, label rule and weights.")
+    lacks = readiness(project, basis(project, policy))
+    if lacks.ungraded:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. An audit takes the"
+                " queries that have labels when it is planned: grade the rest first.",
+                width="content",
+            )
+            ui.go("grading", "Grade what is missing")
     with st.container(key="beside-plan"):
         left, right = st.columns([3, 2], gap="large")
     with left:
