@@ -241,6 +241,9 @@ class TestNames:
         names = ["lab-2024/bm25", "lab-2024/dense", "lab-2024/dense_2"]
         assert list(short_names(names, 15).values()) == ["…bm25", "…dense", "…dense_2"]
         assert list(short_names(names).values()) == names, "all have room as they are"
+        splade = "SPLADE_P_P_ENSEMBLE_DISTIL+"
+        long = [f"{splade}output_v2_aug_vicuna_7b_4096_20", f"{splade}vicuna-7b-checkpoint-800_4096_100", "REP_LLAMA"]
+        assert not any("……" in name for name in short_names(long).values())
         assert list(short_names(["run_1", "run_1_a"], 6).values()) == ["…1", "…1_a"]
         assert short_names(["a_b", "a_c_of_many_words"], 10)["a_b"] == "a_b", "too little to leave out"
 

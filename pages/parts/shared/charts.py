@@ -59,7 +59,9 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
         shown[name] = _without_common(found, common, length, bool(shared), others, shown[name])
     shown = {
         # Names of runs often differ at their end: what is cut is the middle.
-        name: said if len(said) <= length else f"{said[: length // 3 + 1]}{ELLIPSIS}{said[length // 3 + 2 - length :]}"
+        name: said
+        if len(said) <= length
+        else f"{said[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{said[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
         for name, said in shown.items()
     }
     for alike in _alike(shown):
