@@ -260,6 +260,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "meta_table": lambda p: a_table(p),
     "cell_comparison": lambda p: study.cell_comparison(p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()),
     "audited_by": lambda p: audit.audited_by(p, Policy()),
+    "under_way": lambda p: audit.under_way(p, Policy()),
     "circularity": lambda p: audit.circularity(p, Policy()),
     "boards": lambda p: boards(p),
     "official_sources": lambda p: official_sources(p),
