@@ -186,7 +186,7 @@ def name_states(project: Project, states: Mapping[str, Policy], view: str, besid
     st.session_state[OF] = project.name
 
 
-def summary(found: StateChanges, against: str | None) -> None:
+def summary(project: Project, found: StateChanges, against: str | None) -> None:
     """How much differs, in four numbers and a sentence."""
     higher = sum(
         (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
@@ -239,7 +239,16 @@ def summary(found: StateChanges, against: str | None) -> None:
                 f":material/info: Labels that rest on a part of their ratings, and may still change: {counts}.",
                 width="content",
             )
-            ui.go("grading", "Grade what is missing")
+            lacking = {
+                state.bank_version
+                for state, count in zip((found.before, found.after), found.partial, strict=True)
+                if count
+            }
+            if bank.latest_version(project) in lacking:
+                ui.go("grading", "Grade what is missing")
+            else:
+                # The screen grades for the newest version alone.
+                st.markdown(f"To grade them: `exam grade --bank-version {min(lacking)}`", width="content")
 
 
 ui.begin()
@@ -278,7 +287,7 @@ if before == after:
     )
 with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
-summary(found, against)
+summary(project, found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.segmented_control("Look at", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
     st.download_button(

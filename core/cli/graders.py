@@ -40,7 +40,10 @@ def list_graders(project_path: Path | None, as_json: bool) -> None:
     if not found:
         tell("No grader has graded or is set up. The embedded default is always there: exam grade.")
     print_table(
-        ("name", "also called", "method", "model", "fingerprint", "grades", "failed", "can grade", "on boards"),
+        (
+            "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
+            "on boards",
+        ),
         [
             (one.name, ", ".join(one.also), one.method, one.model, one.fingerprint or None, one.grades, one.failures,
              "yes" if one.can_grade else "no", "yes" if one.shown else "")

@@ -124,6 +124,14 @@ class TestChanges:
         assert "may still change" not in said(app)
         assert "No label differs." in said(app)
 
+    def test_what_an_older_version_lacks_is_not_looked_for_where_the_newest_is_graded(self, small: Project) -> None:
+        first = bank.questions(small)[0]
+        bank.save(small, [replace(first, text="What is new of A?")], "reworded", "ann")
+        bank.save(small, [first], "as it was", "ann")
+        app = visit("changes", from_version="2", to_version="3")
+        assert "may still change: 2 before" in said(app)
+        assert "`exam grade --bank-version 2`" in said(app) and "grading" not in [page for page, _ in linked(app)]
+
     def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
         bank.save(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
         app = visit("changes")
