@@ -339,7 +339,7 @@ class List {
     this.about.hidden = !data.about;
     this.filters.hidden = data.rows.length < FEW && !data.subtopics.length;
     this.draw();
-    if (data.turns > this.turns) {
+    if (data.turns !== this.turns) {
       this.turns = data.turns;
       this.enter(data.focus);
     }

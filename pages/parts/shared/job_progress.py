@@ -239,7 +239,9 @@ def _ended(project: Project, job: BackgroundJob) -> None:
 def _see(project: Project, job: BackgroundJob) -> None:
     """Links to what came of a job that is done."""
     if job.request.trial is not None:
-        ui.go("question_bank", "See the impact")
+        # That of another's trial is theirs to see.
+        if job.author == ui.person():
+            ui.go("question_bank", "See the impact")
         return
     looks_by = policy_widgets.grader(project)
     if looks_by is None or looks_by.name == job.grader_name:
