@@ -8,12 +8,24 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.project import confirmed_cases
-from tests.made.answered import put_answered
+from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, as_it_is_now, ready, visit
 from tests.made.projects import new_project
 from tests.pipelines.answers.made import question
 
 pytestmark = pytest.mark.browser
+
+
+def test_what_a_cell_opens_is_in_sight_below_a_long_table(projects: Path, server: Server, chromium_page: Page) -> None:
+    project = new_project(projects / "verdicts.duckdb")
+    put_answered(project)
+    put_verdicts(project)
+    project.close()
+    page = chromium_page
+    page.set_viewport_size({"width": 1280, "height": 320})
+    visit(page, f"{server.address}/answers?project=verdicts")
+    page.locator("button.cell").first.click()
+    expect(page.get_by_role("heading", name="LLM-retEval@2 of two")).to_be_in_viewport()
 
 
 def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ class Grid {
   constructor(parent) {
     this.acts = new Acts();
     this.known = "";
+    this.wanted = "";
     this.table = make("div", { class: "scroll" });
     this.detail = make("section", { class: "detail", "aria-label": "Queries of the cell" });
     parent.append(this.table, this.detail);
@@ -78,7 +79,10 @@ class Grid {
         "data-cell": cell.id,
         "aria-expanded": String(open),
         "aria-label": `${name}: ${cell.mean.toFixed(3)}${cell.best ? ", the best" : ""}`,
-        onclick: () => this.acts.add("open", { cell: open ? "" : cell.id }),
+        onclick: () => {
+          this.wanted = open ? "" : cell.id;
+          this.acts.add("open", { cell: this.wanted });
+        },
       },
       make("span", { class: "mean" }, cell.mean.toFixed(3)),
       make("span", { class: "quiet" }, cell.error === null ? "" : ` ±${cell.error.toFixed(3)}`),
@@ -124,5 +128,10 @@ class Grid {
       ),
       ...(detail.more ? [make("p", { class: "quiet" }, `and ${detail.more.toLocaleString("en")} more`)] : []),
     );
+    // Below a long table nobody would see that something opened.
+    if (this.wanted === this.data.open) {
+      this.wanted = "";
+      if (this.detail.getBoundingClientRect().top > window.innerHeight - 200) this.detail.scrollIntoView({ block: "start" });
+    }
   }
 }

@@ -270,11 +270,14 @@ class Desk {
 
   showOpenRow() {
     const open = this.data.open?.id;
-    for (const row of this.list.querySelectorAll(".row")) {
+    let stands = "";
+    for (const [at, row] of [...this.list.querySelectorAll(".row")].entries()) {
       const here = row.dataset.id === open;
       if (here) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
-      if (here && this.drawn.row !== open) {
+      // What is done to a case may move it within the list.
+      if (here) stands = `${open} ${this.data.first + at}`;
+      if (here && this.drawn.row !== stands) {
         // Not scrollIntoView, which would move the page too.
         const list = this.list.getBoundingClientRect();
         const box = row.getBoundingClientRect();
@@ -282,7 +285,7 @@ class Desk {
         if (box.bottom > list.bottom) this.list.scrollTop += box.bottom - list.bottom + 8;
       }
     }
-    this.drawn.row = open;
+    this.drawn.row = stands;
   }
 
   showNews() {
