@@ -71,7 +71,7 @@ from core.bank.questions import (
     versions,
 )
 from core.bank.repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
-from core.bank.saving import restore, save, save_questions
+from core.bank.saving import is_wordless, restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import asked_models, counts, judged_queries, next_step
 from core.bank.topics import (
@@ -139,6 +139,7 @@ __all__ = [
     "find_question",
     "history",
     "in_their_words",
+    "is_wordless",
     "item_categories",
     "item_facts",
     "judged_queries",

@@ -14,7 +14,7 @@ from core.bank import draft_notes
 from core.bank.items import take_accepted
 from core.bank.questions import history, latest_version
 from core.bank.questions import questions as bank_questions
-from core.bank.saving import check_ids, check_weight, clean_questions, save_questions
+from core.bank.saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 from core.errors import InputError
 from core.project import Cursor, Project, log
 from core.text import clean_text
@@ -377,10 +377,7 @@ def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]
 def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
     """Every query that has drafts, with all its questions as they would be; empty new ones left out."""
     queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
-    return {
-        query: [q for q in drafted_bank(project, author, query) if q.text is None or q.text.strip()]
-        for query in queries
-    }
+    return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
 
 
 def conflicts(project: Project, author: str) -> list[Conflict]:

@@ -49,6 +49,11 @@ def restore(
     return save(project, restored, note, author)
 
 
+def is_wordless(question: Question) -> bool:
+    """Whether nothing stands where a question should; one whose words nobody knows is none of these."""
+    return question.text is not None and not clean_text(question.text).strip()
+
+
 def check_question(question: Question) -> None:
     """Refuse a question that could not be scored.
 
@@ -56,7 +61,7 @@ def check_question(question: Question) -> None:
         InputError: empty text, unknown kind, or a weight that is no number or beyond `MAX_WEIGHT`.
     """
     where = f"Question {question.question_id}"
-    if question.text is not None and not clean_text(question.text).strip():
+    if is_wordless(question):
         raise InputError(f"{where} has no text.", "Write the question, or retire it.")
     if question.kind not in KINDS:
         raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")

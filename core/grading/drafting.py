@@ -24,7 +24,7 @@ from core.graders import (
     variables,
 )
 from core.grading.budgets import budget
-from core.project import Project, queries_of
+from core.project import Project, check_queries, queries_of
 from core.types import Grade, Query, Subtopic
 
 Kind = Literal["question", "nugget"]
@@ -231,9 +231,7 @@ def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
     every = {query.query_id: query for query in queries_of(project)}
     if not every:
         raise InputError("The project has no queries.", "Import queries first.")
-    for query_id in query_ids or ():
-        if query_id not in every:
-            raise InputError(f"There is no query {query_id}.", "Import it first.")
+    check_queries(project, query_ids or ())
     return list(every.values()) if query_ids is None else [every[query_id] for query_id in dict.fromkeys(query_ids)]
 
 

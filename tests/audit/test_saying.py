@@ -162,9 +162,9 @@ def test_a_budget_is_spent_once_as_many_as_it_has_were_asked_for(audited: Projec
         told = audit_board(audited, audit).statement
         assert (told.holds, told.may_stop) == (number == 3, number == 3), told.says
     assert "about 40 judgments are made" in told.says
-    # Nor is one without an end where every passage has been judged.
+    # More than the pool has cannot be judged, however much a budget has.
     whole = design(audited, "c", "P@3", Goal("budget", budget=5_000), seed=1, author="org")
-    draw(audited, whole, "org")
+    draw(audited, whole, "org", 1_000)
     judge_batch(audited, whole)
     assert audit_board(audited, whole).statement.holds
 

@@ -669,16 +669,21 @@ def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Calla
     assert not (tmp_path / "all").exists()
 
 
-def test_complete_labels_need_no_warning(
-    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
-) -> None:
-    project = again()
+def complete(project: Project) -> None:
+    """Leave nothing to grade: of one question all is known, and the others are retired."""
     bank.save(project, retired(A, C, D, *IDS), "less", "ann")
     grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM listed")
     judge(project, {("q1", "p1"): 1})
+
+
+def test_complete_labels_need_no_warning(
+    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
+) -> None:
+    project = again()
+    complete(project)
     project.close()
     ran = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
     assert (ran.code, ran.err) == (0, "Wrote all.qrels.\n")
@@ -688,12 +693,7 @@ def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
     exam: Callable[..., Ran], again: Callable[[], Project]
 ) -> None:
     project = again()
-    bank.save(project, retired(A, C, D, *IDS), "less", "ann")
-    grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
-    put(project, "queries", "q.tsv", "q1\tquery q1\n")
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM listed")
-    judge(project, {("q1", "p1"): 1})
+    complete(project)
     override(project, "q1/b", "p1", 2, "Less.", "ann")
     bank.save(project, [replace(B, text="B?")], "reword", "ann")
     grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})

@@ -156,10 +156,8 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
         here.said = ANOTHER
     else:
         # To save it is refused, with the reason; what it is about may be anywhere on the page, or of another query.
-        for one in mine.values():
-            if one.question.text is not None and not one.question.text.strip():
-                here.go_to(one.question)
-                break
+        if wordless := next((one.question for one in mine.values() if bank.is_wordless(one.question)), None):
+            here.go_to(wordless)
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
 

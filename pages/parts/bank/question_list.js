@@ -127,7 +127,7 @@ class Row {
     const said = [];
     const word = (text, name, title = "") => said.push(make("span", { className: name, textContent: text, title }));
     if (data.done) word(`${data.done}, not saved`, "state");
-    if (data.done && !data.isNew && data.text?.trim() === "") word("without words: it cannot be saved so", "state");
+    if (data.wordless) word("without words: it cannot be saved so", "state");
     if (data.lost) word("old words not known: what is written here is a new wording, without their grades", "state");
     if (data.start) word(`Started from: ${data.start}`, "fact");
     if (data.subtopic_id) word(`subtopic ${data.subtopic_id}`, "fact");

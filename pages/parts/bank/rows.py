@@ -130,6 +130,7 @@ def _row(
         "start": question.answer_key if saved is None else None,
         "figures": figures and _figures(figures),
         "twin": twin,
+        "wordless": saved is not None and bank.is_wordless(question),
     }
 
 
