@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import duckdb
 
@@ -13,7 +12,16 @@ from core.errors import WorkbenchError
 from core.exchange.parquet.checks import Fault, broken_rules, repeated, strays, unreadable, with_rows
 from core.exchange.publication import publications, remade
 from core.graders import read_prompt
-from core.project import CONFIG, Cursor, Project, first_line, migrations, pool_rows, quoted_name
+from core.project import (
+    Cursor,
+    Project,
+    expected_objects,
+    first_line,
+    migrations,
+    pool_rows,
+    quoted_name,
+    read_objects,
+)
 
 LONGEST_EXAMPLE = 200
 """Characters of a row that is shown as an example."""
@@ -83,49 +91,15 @@ def _blocks(project: Project, cursor: Cursor) -> Iterator[Fault]:
             yield Fault(table, f"it cannot be read ({first_line(error)[:LONGEST_EXAMPLE]})", 1, None)
 
 
-_SCHEMA = {
-    "column": "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() JOIN duckdb_tables()"
-    " USING (database_name, table_name) WHERE NOT duckdb_columns.internal AND NOT temporary",
-    "constraint": "SELECT table_name, constraint_type, constraint_column_names FROM duckdb_constraints()"
-    " WHERE constraint_type <> 'NOT NULL'",
-    # By their names: the engine writes their words anew, not always in the same way.
-    "view": "SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary",
-    "macro": "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal",
-    "sequence": "SELECT sequence_name FROM duckdb_sequences() WHERE NOT temporary",
-}
-"""What a schema is made of."""
-
-
 def _schema(project: Project, cursor: Cursor) -> Iterator[Fault]:
-    steps = migrations.applied(cursor)
-    known = [name for name, _ in migrations.MIGRATIONS]
-    if steps != known:
-        yield Fault("migrations", f"its steps are not those of this program, which end with {known[-1]}", 1, None)
+    known = migrations.names()
+    if tuple(migrations.applied(cursor)) != known:
+        yield Fault("migrations", f"its steps are not those of this version, which end with {known[-1]}", 1, None)
         return
-    made = _made_by(migrations.MIGRATIONS)
-    for what, sql in _SCHEMA.items():
-        here, there = _said_of(cursor, sql), made[what]
-        for missing, said in ((there - here, "is missing"), (here - there, "is too much or another")):
-            if missing:
-                table, *rest = min(missing)
-                named = f": {' '.join(rest)[:LONGEST_EXAMPLE]}" if rest else ""
-                yield Fault(table, f"a {what} {said}{named}", len(missing), None)
-
-
-def _said_of(cursor: Cursor, sql: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(map(str, row)) for row in cursor.execute(sql).fetchall())
-
-
-@lru_cache(maxsize=1)
-def _made_by(steps: object) -> Mapping[str, frozenset[tuple[str, ...]]]:
-    """The schema that this program makes, found out once for all projects that it looks at.
-
-    Args:
-        steps: the migrations that make it.
-    """
-    with duckdb.connect(config=CONFIG) as fresh:
-        migrations.upgrade(fresh)
-        return {what: _said_of(fresh, sql) for what, sql in _SCHEMA.items()}
+    expected, found = expected_objects(known), read_objects(cursor)
+    for differing, state in ((expected - found, "missing or changed"), (found - expected, "foreign or changed")):
+        for kind, _, name, *_ in sorted(differing)[:1]:
+            yield Fault(name, f"the {kind} is {state}", len(differing), None)
 
 
 _ORPHANS = (

@@ -151,7 +151,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             raise InputError("There is no file to import.", "Name at least one.")
     project.require("import files", author=author)
     groups = sorted(groups, key=lambda group: order.index(group.kind))
-    with tempfile.TemporaryDirectory(prefix=".import-", dir=project.path.parent, ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(dir=project.working_folder, ignore_cleanup_errors=True) as made:
         folder = Path(made)
         read = []
         for group in groups:

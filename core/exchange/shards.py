@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -67,11 +68,15 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
 
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".shards-", dir=folder.parent) as there:
-            made = Path(there)
+        with (
+            tempfile.TemporaryDirectory(dir=project.working_folder) as working,
+            tempfile.TemporaryDirectory(prefix=".shards-", dir=folder.parent) as beside,
+        ):
+            made = Path(working)
             (made / "shards").mkdir()
             rows = project.read(write)
-            (made / "shards").replace(folder)
+            shutil.move(made / "shards", beside)
+            (Path(beside) / "shards").replace(folder)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written ({error.strerror}).") from error
     record(project, author, "export shards", file=folder.name, grades=rows["grades"])

@@ -30,6 +30,7 @@ from core.project.boards import boards, find_source, official_sources, write_boa
 from core.project.bringing_back import bring_back
 from core.project.by_query import by_query
 from core.project.checkpoints import MARK
+from core.project.database import connect
 from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.doubles import (
     MOST_WANTED,
@@ -166,7 +167,8 @@ from core.project.runs import (
     stage_rankings,
     write_runs,
 )
-from core.project.staging import lent, quoted_name, quoted_path, stage, table_of
+from core.project.schema import expected_objects, read_objects
+from core.project.staging import lent, stage, table_of
 from core.project.stated_rankings import RankingFile, write_stated_rankings
 from core.project.students import (
     CLOSED_BOOK,
@@ -197,6 +199,7 @@ from core.project.tokens import (
     tokens,
     withdraw_token,
 )
+from core.project.values import as_pattern, quoted_name, quoted_path
 
 __all__ = [
     "ABOUT_QUESTIONS",
@@ -293,6 +296,7 @@ __all__ = [
     "answers_of",
     "as_act",
     "as_name",
+    "as_pattern",
     "assessed",
     "assign_double",
     "backup",
@@ -313,6 +317,7 @@ __all__ = [
     "comparisons_of",
     "confirm",
     "confirmed_cases",
+    "connect",
     "count_words",
     "create",
     "current_author",
@@ -328,6 +333,7 @@ __all__ = [
     "elsewhere",
     "end_freeze",
     "engine_config",
+    "expected_objects",
     "find_answer_model",
     "find_door",
     "find_source",
@@ -388,6 +394,7 @@ __all__ = [
     "quoted_path",
     "ranked_keys",
     "rankings",
+    "read_objects",
     "read_schedule",
     "record",
     "recorded_as",

@@ -5,6 +5,10 @@ from __future__ import annotations
 import atexit
 import itertools
 import logging
+import os
+import secrets
+import shutil
+import tempfile
 import threading
 import time
 import weakref
@@ -16,10 +20,12 @@ from pathlib import Path
 
 import duckdb
 
-from core.errors import ProjectError
+from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.engine_errors import explained, fault, first_line
-from core.project.engine_memory import engine_config
+from core.project.engine_memory import SPILL, engine_config
+from core.project.schema import check_schema
+from core.project.values import as_pattern, quoted_path
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -89,6 +95,13 @@ class Database:
     def closed(self) -> bool:
         """Whether it let go of the file."""
         return self._closed
+
+    @property
+    def working_folder(self) -> Path:
+        """The folder for passing files; made when it is asked for, gone when the file is closed."""
+        folder = working_folder(self.path)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
 
     @property
     def in_block(self) -> bool:
@@ -230,6 +243,8 @@ class Database:
         if self._marked:
             self._unmark()
         self._connection.close()
+        if not is_open(self.path):
+            shutil.rmtree(working_folder(self.path), ignore_errors=True)
 
     def _unmark(self) -> None:
         # A change that is under way when the process ends is not waited for for ever: then the mark stays, and is true.
@@ -259,22 +274,63 @@ def is_open(path: Path) -> bool:
     return any(database._file == file and not database._closed for database in list(_open))
 
 
-def connect(path: Path, read_only: bool = False) -> Connection:
-    """A connection to a file; a new file where there is none and it may be written.
+def connect(
+    path: Path, read_only: bool = False, readable: Path | None = None, patience: float = PATIENCE
+) -> Connection:
+    """Open a file whose schema is that of a project, or make a new one; nothing else in the file is read or run.
 
-    Another process that is in the way is waited for, a few seconds long.
+    The connection reaches no other file than this one and those in its working folder. The settings of memory and of
+    the folder for what does not fit into memory may come from the environment: `engine_config`.
 
-    How much memory is taken, and where what does not fit goes, may be set by the environment: `engine_config`.
+    Args:
+        readable: a further folder whose files may be read.
+        patience: seconds to wait for another process that has the file open.
 
     Raises:
-        InputError: what the environment says of memory is none.
-        ProjectError: another process holds it, it comes from a newer DuckDB, or it is no database.
+        InputError: a setting of the environment is invalid, or the path contains a question mark.
+        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is no project.
     """
-    deadline = time.monotonic() + PATIENCE
+    if "?" in str(path):
+        # DuckDB would look for the log of the file under a name in which the rest stands behind ".wal".
+        raise InputError(f"{path}: the path contains '?'.", "Rename the file or its folder.")
+    deadline = time.monotonic() + patience
+    config = {**engine_config(), "temp_directory": str(working_folder(path))}
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=engine_config())
+            connection = duckdb.connect(str(path), read_only=read_only, config=config)
+            break
         except duckdb.Error as error:
             if "set lock" not in str(error) or time.monotonic() >= deadline:
                 raise explained(path, error) from error
         time.sleep(PAUSE)
+    try:
+        if readable is not None:
+            allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
+            connection.execute(f"SET allowed_directories = [{allowed}]")
+        # From here on the folder for what does not fit into memory is the only one, and that cannot be undone.
+        connection.execute("SET enable_external_access = false")
+        check_schema(path, connection)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, duckdb.Error):
+            raise explained(path, error) from error
+        raise
+    return connection
+
+
+_working_folders: dict[Path, Path] = {}
+
+
+def working_folder(path: Path) -> Path:
+    """The folder for passing files about a project, which nobody can foresee; it need not exist yet.
+
+    It is the only folder that the engine may read and write. It lies in the folder that EXAM_SPILL names, else beside
+    the file, so that there is as much room as for the project.
+    """
+    file = path.resolve()
+    if file not in _working_folders:
+        folder = Path(os.environ.get(SPILL) or file.parent)
+        if not os.access(folder, os.W_OK) or as_pattern(folder) != folder:
+            folder = Path(tempfile.gettempdir())
+        _working_folders[file] = folder / f".exam-{secrets.token_hex(8)}"
+    return _working_folders[file]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.project.staging import quoted_path, table_of
+from core.project.staging import table_of
+from core.project.values import quoted_path
 from core.text import all_clean, all_plain, clean_text, fault_of_id
 from core.types import Passage
 

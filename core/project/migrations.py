@@ -51,6 +51,11 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
 """Name and step of every migration, oldest first. A released step is never edited."""
 
 
+def names() -> tuple[str, ...]:
+    """Names of all migrations, oldest first."""
+    return tuple(name for name, _ in MIGRATIONS)
+
+
 def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Names of the migrations that a database has seen, oldest first.
 

@@ -15,6 +15,7 @@ from core.project import checkpoints, migrations
 from core.project.database import Connection, Database, connect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.project.project import Project
+from core.project.schema import refuse_newer
 
 _log = logging.getLogger(__name__)
 
@@ -113,15 +114,10 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
         ProjectError: it is no project, or one of a newer version.
     """
     seen = migrations.applied(connection)
-    known = [name for name, _ in migrations.MIGRATIONS]
     if not seen:
-        raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
-    if newer := [name for name in seen if name not in known]:
-        raise ProjectError(
-            f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
-            "Upgrade Exam Workbench to open it.",
-        )
-    return known[len(seen) :]
+        raise ProjectError(f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
+    refuse_newer(path, seen)
+    return list(migrations.names()[len(seen) :])
 
 
 def _upgrade(path: Path, step: str) -> None:

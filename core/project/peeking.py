@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 
+from core.errors import WorkbenchError
 from core.project.acting import MEMBERS
 from core.project.checkpoints import log_of
-from core.project.database import is_open
-from core.project.engine_memory import engine_config
+from core.project.database import connect, is_open
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
 """What was found in each file, with what the file looked like then."""
@@ -32,9 +32,9 @@ def peek_members(path: Path) -> frozenset[str] | None:
         looks = _looks(path)
         if before is not None and before[0] == looks:
             return before[1]
-        with duckdb.connect(str(path), read_only=True, config=engine_config()) as connection:
+        with connect(path, read_only=True, patience=0) as connection:
             rows = connection.execute(MEMBERS).fetchall()
-    except (duckdb.Error, OSError):
+    except (WorkbenchError, duckdb.Error, OSError):
         return before[1] if before is not None else frozenset()
     found = frozenset(str(identity) for identity, _, role, _ in rows if role is not None)
     _seen[path] = looks, found

@@ -99,6 +99,11 @@ class Project(Acting):
         return self._database.path
 
     @property
+    def working_folder(self) -> Path:
+        """A private folder for passing files: the only one that statements may read and write."""
+        return self._database.working_folder
+
+    @property
     def name(self) -> str:
         """The file's name without its ending, as people call the project."""
         return self.path.stem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.project.database import Connection
@@ -37,16 +36,6 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     import pyarrow as pa
 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
-
-
-def quoted_path(path: Path | str) -> str:
-    """A path as SQL has it: a file's name may have signs that mean something there."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-def quoted_name(name: str) -> str:
-    """The name of a table or a column as SQL has it: what somebody else put into a file may have any signs in it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def numbered(**columns: NDArray[Any]) -> pa.Table:

@@ -10,7 +10,8 @@ from core.project.engine_memory import let_go
 from core.project.project import Cursor
 from core.project.replacing import Keeper
 from core.project.runs import clear_runs
-from core.project.staging import lent, numbered, quoted_path, table_of
+from core.project.staging import lent, numbered, table_of
+from core.project.values import quoted_path
 from core.types import Ranked, RankedColumns
 
 if TYPE_CHECKING:

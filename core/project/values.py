@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 Parameters = list[Any] | dict[str, Any] | None
@@ -13,6 +14,23 @@ LONGEST_LIST = 5_000
 
 # A text or a quoted name is one token, so that what looks like a parameter in it is none.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
+
+_PATTERN = re.compile(r"([*?\[])")
+
+
+def quoted_path(path: Path | str) -> str:
+    """A path as a literal of SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def as_pattern(path: Path) -> Path:
+    """A path for functions of SQL that take patterns: it stands for itself alone."""
+    return Path(_PATTERN.sub(r"[\1]", str(path)))
+
+
+def quoted_name(name: str) -> str:
+    """The name of a table or a column, quoted for SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:

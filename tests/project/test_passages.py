@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from core.errors import InputError
@@ -20,11 +18,11 @@ def stored(project: Project) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [same_texts.HASH, "length({}.text)"])
 def test_each_text_is_kept_once_whatever_texts_have_one_number(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str
+    project: Project, monkeypatch: pytest.MonkeyPatch, number: str
 ) -> None:
     monkeypatch.setattr(same_texts, "HASH", number)
     monkeypatch.setattr(same_texts, "COMPARED", 2)
-    files = PassageFiles(tmp_path)
+    files = PassageFiles(project.working_folder)
     files.take(Passage(*one) for one in TEXTS.items())
     files.take([Passage("g", ""), Passage("a", "one"), Passage("b", "")])
     files.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import shutil
 import tempfile
 from collections.abc import Sequence
 from itertools import islice
@@ -27,7 +27,19 @@ from core.exchange.parquet.manifest import (
     sha256,
 )
 from core.exchange.zipping import write_zip
-from core.project import CONFIG, MARK, Cursor, Project, first_line, log, migrations, no_room, open_project, quoted_path
+from core.project import (
+    MARK,
+    Cursor,
+    Project,
+    as_pattern,
+    connect,
+    first_line,
+    log,
+    migrations,
+    no_room,
+    open_project,
+    quoted_path,
+)
 
 CACHES = frozenset({"text_vectors"})
 """Tables that hold nothing that could not be computed again: they stay out of exports."""
@@ -78,7 +90,7 @@ def _write_folder(project: Project, folder: Path, name: str, author: str) -> lis
     # One transaction, so that all tables are of one moment, and the log line of the export is among them.
     with project.transaction(act="take everything out", author=author) as cursor:
         log(cursor, author, "export project", name=name)
-        tables = [_write_table(cursor, table, folder) for table in sorted(_tables(cursor))]
+        tables = [_write_table(cursor, table, project.working_folder, folder) for table in sorted(_tables(cursor))]
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -92,14 +104,15 @@ def _write_folder(project: Project, folder: Path, name: str, author: str) -> lis
     return tables
 
 
-def _write_table(cursor: Cursor, table: str, folder: Path) -> Table:
-    file = folder / f"{table}.parquet"
+def _write_table(cursor: Cursor, table: str, working: Path, folder: Path) -> Table:
+    made, file = working / f"{table}.parquet", folder / f"{table}.parquet"
     # In the order of the rows: publications say by its number up to which row grades were there.
     # Whether this file is closed is nothing of the project's.
     kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(file)} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
+    shutil.move(made, file)
     return Table(table, file.name, int(rows), file.stat().st_size, sha256(file))
 
 
@@ -138,7 +151,7 @@ def import_project(source: Path, path: Path) -> Project:
 
 def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
-    with duckdb.connect(str(path), config=CONFIG) as connection:
+    with connect(path, readable=folder) as connection:
         migrations.upgrade(connection, manifest.steps)
         columns = _columns(connection)
         expected = columns.keys() - CACHES - SECRETS
@@ -162,9 +175,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
 
 
 def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path) -> None:
-    # What a path holds of the signs of patterns stands for itself.
-    path = re.sub(r"([*?\[])", r"[\1]", str(folder / table.file))
-    file = f"read_parquet({quoted_path(path)}, hive_partitioning = false)"
+    file = f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
         if [name for name, _ in given] != [name for name, _ in columns]:

@@ -1,0 +1,152 @@
+"""Whether a file has the schema of a project and nothing else, asked before anything in the file is read or run.
+
+A view, a macro, a default or a check of a file from another person is code that a query would run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+import duckdb
+
+from core.errors import ProjectError
+from core.project import migrations
+from core.project.engine_errors import NAME_ANOTHER
+from core.project.engine_memory import CONFIG
+
+Object = tuple[str, str, str, str, str]
+"""Kind, schema, name, text and parameters of something that a file defines."""
+
+DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
+"""A digest of the schema after each migration; `python -m core.project.schema` writes it."""
+
+MOST_OBJECTS = 1_000
+"""Objects that are read of a file; a project has about a hundred."""
+
+# The catalogue is named in full and no function is called: a macro in the file may have the name of any of them. What
+# a file says to be internal is believed only of types, which run nothing.
+_OBJECTS = """
+SELECT 'schema', '', schema_name, NULL, NULL FROM system.main.duckdb_schemas()
+WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'table', schema_name, table_name, sql, NULL FROM system.main.duckdb_tables()
+WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'view', schema_name, view_name, sql, NULL FROM system.main.duckdb_views()
+WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'index', schema_name, index_name, sql, NULL FROM system.main.duckdb_indexes()
+WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'sequence', schema_name, sequence_name, NULL, NULL FROM system.main.duckdb_sequences()
+WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'type', schema_name, type_name, NULL, NULL FROM system.main.duckdb_types()
+WHERE database_name NOT IN ('system', 'temp') AND NOT internal
+UNION ALL SELECT 'macro', schema_name, function_name, macro_definition, parameters::VARCHAR
+FROM system.main.duckdb_functions() WHERE database_name NOT IN ('system', 'temp')
+"""
+
+_EXCLUDED = re.compile(r"EXCLUDE \(([^()]*)\)")
+
+
+def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
+    """Everything that a file defines, each text in a form that does not change when the file is opened again.
+
+    Raises:
+        duckdb.Error: the catalogue of the file is damaged.
+    """
+    rows = connection.execute(_OBJECTS).fetchmany(MOST_OBJECTS)
+    return frozenset(
+        (kind, schema, name, _EXCLUDED.sub(_sorted_names, text or ""), parameters or "")
+        for kind, schema, name, text, parameters in rows
+    )
+
+
+def _sorted_names(excluded: re.Match[str]) -> str:
+    # The engine keeps these names as a set, and writes them in another order each time.
+    return f"EXCLUDE ({', '.join(sorted(excluded[1].split(', ')))})"
+
+
+def digest_of(objects: frozenset[Object]) -> str:
+    """A digest that is the same for equal schemas."""
+    return hashlib.sha256(repr(sorted(objects)).encode(errors="replace")).hexdigest()
+
+
+def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a file that defines anything but the schema of a project, of this or an earlier version.
+
+    An empty database is accepted: a project is made of it.
+
+    Args:
+        path: the file, for messages.
+        connection: to it, before any other query.
+
+    Raises:
+        ProjectError: the file is no project, is one of a newer version, or defines something else.
+        duckdb.Error: the catalogue of the file is damaged.
+    """
+    found = read_objects(connection)
+    if digest_of(found) in _known_digests():
+        return
+    # Slow, and rare: the file is foreign, or this DuckDB writes definitions in other words than the pinned one.
+    names = {name for kind, schema, name, *_ in found if (kind, schema) == ("table", "main")}
+    if "migrations" not in names:
+        raise ProjectError(f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
+    here = frozenset(one for one in found if one[2] == "migrations")
+    if here <= expected_objects(migrations.names()):
+        steps = migrations.applied(connection)
+        refuse_newer(path, steps)
+        if not (differences := found ^ expected_objects(tuple(steps))):
+            return
+    else:
+        differences = here
+    kind, _, name, *_ = min(differences)
+    raise ProjectError(
+        f"{path} was changed by another program (see {kind} '{name}'). Nothing in it was read or run.",
+        "Restore a backup with exam restore, or ask the sender for an export (exam export project).",
+    )
+
+
+def refuse_newer(path: Path, steps: list[str]) -> None:
+    """Refuse a project of a newer version.
+
+    Args:
+        steps: names of the migrations that it has seen.
+
+    Raises:
+        ProjectError: one of them is unknown.
+    """
+    if newer := [name for name in steps if name not in migrations.names()]:
+        raise ProjectError(
+            f"{path} was written by a newer version of Exam Workbench (schema step {newer[-1]}).",
+            "Upgrade Exam Workbench to open it.",
+        )
+
+
+@functools.cache
+def _known_digests() -> frozenset[str]:
+    return frozenset(line.split()[1] for line in DIGESTS.read_text(encoding="utf-8").splitlines())
+
+
+@functools.lru_cache(maxsize=2)
+def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
+    """Everything that a project of some migrations defines, found out by applying them to an empty database."""
+    with duckdb.connect(config=CONFIG) as fresh:
+        migrations.upgrade(fresh, steps)
+        return read_objects(fresh)
+
+
+def make_digests() -> str:
+    """The content of the file of digests: the name of each migration and the digest after it, a line each.
+
+    The first line is an empty database.
+    """
+    with duckdb.connect(config=CONFIG) as fresh:
+        lines = [f"empty {digest_of(read_objects(fresh))}"]
+        for name in migrations.names():
+            migrations.upgrade(fresh, [name])
+            lines.append(f"{name} {digest_of(read_objects(fresh))}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    DIGESTS.write_text(make_digests(), encoding="utf-8")
