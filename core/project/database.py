@@ -275,7 +275,11 @@ def is_open(path: Path) -> bool:
 
 
 def connect(
-    path: Path, read_only: bool = False, readable: Path | None = None, patience: float = PATIENCE
+    path: Path,
+    read_only: bool = False,
+    readable: Path | None = None,
+    patience: float = PATIENCE,
+    made_here: bool = False,
 ) -> Connection:
     """Open a file whose schema is that of a project, or make a new one; nothing else in the file is read or run.
 
@@ -285,6 +289,7 @@ def connect(
     Args:
         readable: a further folder whose files may be read.
         patience: seconds to wait for another process that has the file open.
+        made_here: the file is new, or a copy of one that this process made: its schema is not compared.
 
     Raises:
         InputError: a setting of the environment is invalid, or the path contains a question mark.
@@ -309,7 +314,8 @@ def connect(
             connection.execute(f"SET allowed_directories = [{allowed}]")
         # From here on the folder for what does not fit into memory is the only one, and that cannot be undone.
         connection.execute("SET enable_external_access = false")
-        check_schema(path, connection)
+        if not made_here:
+            check_schema(path, connection)
     except BaseException as error:
         connection.close()
         if isinstance(error, duckdb.Error):

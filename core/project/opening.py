@@ -55,7 +55,7 @@ def create(path: Path) -> Project:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
-    connection = connect(path)
+    connection = connect(path, made_here=True)
     try:
         migrations.upgrade(connection)
     except duckdb.Error as error:

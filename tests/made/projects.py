@@ -93,7 +93,7 @@ class _Late:
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
-            self._made = database.connect(self._path)
+            self._made = database.connect(self._path, made_here=True)
         return getattr(self._made, name)
 
     def close(self) -> None:
