@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from core.bank import SCHEMES, item_categories
 from core.errors import FileError, Problem
 from core.pipelines.items import Item
+from core.plain_yaml import read_yaml
 from core.project import Project, log
 
 UNCATEGORIZED: Final = "Uncategorized"
 QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")
-MAX_BYTES = 100_000
 _SETTING = "bloom keywords"
 _HINT = "Write levels with lists of words, as in: Remembering: [define, list, name]"
 
@@ -39,16 +37,9 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
         file: its name as the user knows it.
 
     Raises:
-        FileError: it is no YAML, or something else than levels with words.
+        FileError: it cannot be read, or is something else than levels with words.
     """
-    try:
-        if len(text.encode(errors="replace")) > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise ValueError("references have no place in it")
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise FileError([Problem(file, None, f"it cannot be read: {' '.join(str(error).split())}")], _HINT) from error
+    data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
         raise FileError([Problem(file, None, "it is no mapping of levels to words")], _HINT)
     for level, found in data.items():

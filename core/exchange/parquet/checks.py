@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any, Final, get_args
 
 import duckdb
-import yaml
 
 from core.bank import SCHEMES, STATES
 from core.catalogue import SPEC_COLUMNS, stored_spec
@@ -608,15 +607,7 @@ def _unreadable(cursor: Cursor, table: str, columns: str, read: Callable[..., ob
     for row, *values in cursor.execute(f"SELECT rowid, {columns} FROM {table} ORDER BY rowid").fetchall():
         try:
             read(*values)
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            RecursionError,
-            yaml.YAMLError,
-            WorkbenchError,
-        ) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, WorkbenchError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             yield Fault(table, f"it cannot be read ({reason[:200]})", 1, row + 1)
             return

@@ -11,9 +11,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import yaml
-
 from core.errors import FileError, InputError, Problem
+from core.plain_yaml import read_yaml, write_yaml
 from core.types import KINDS, MAX_RATING
 
 Use = Literal[
@@ -83,9 +82,6 @@ VARIABLES = (
     "task_domain",
 )  # fmt: skip
 
-MAX_BYTES = 100_000
-MAX_DEPTH = 3  # a mapping with a list of mappings: the examples
-
 _VARIABLE = re.compile(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}")
 _OF_USE = {"generate items": OF_ITEMS, "answer from passages": OF_ANSWERS, "compare answers": OF_COMPARISONS}
 """The variables of the uses that have their own; all others have `VARIABLES`, and {examples}."""
@@ -94,7 +90,6 @@ _ALIASES_OF_USE = {
     "direct": ALIASES_OF_DIRECT, "generate items": ALIASES_OF_ITEMS, "compare answers": ALIASES_OF_COMPARISONS,
 }  # fmt: skip
 _IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _HINT = "Compare it with a built-in prompt, written out as YAML; put Yes, No and numbers in quotes where they are text."
 
@@ -248,7 +243,7 @@ def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
     """
     if not prompt.example:
         raise InputError(f"Prompt '{prompt.name}' takes no examples.", "Choose one whose template has {examples}.")
-    return replace(prompt, examples=_examples(_parsed(text, file), file))
+    return replace(prompt, examples=_examples(read_yaml(text, file, _HINT), file))
 
 
 def write_prompt(prompt: Prompt) -> str:
@@ -256,7 +251,7 @@ def write_prompt(prompt: Prompt) -> str:
     defaults = {field.name: field.default for field in fields(Prompt)}
     content = {name: value for name, value in asdict(prompt).items() if value != defaults[name]}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
-    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_BYTES)
+    return write_yaml(plain)
 
 
 def read_prompt(text: str, file: str) -> Prompt:
@@ -270,7 +265,7 @@ def read_prompt(text: str, file: str) -> Prompt:
         FileError: it is no YAML or no mapping, has unknown, missing or unusable fields, or a template that cannot
             serve its use; with every reason that was found.
     """
-    data = _parsed(text, file)
+    data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict):
         raise _refused(file, ["it is no mapping of fields such as name, use and template"])
     defaults = {field.name: field.default for field in fields(Prompt)}
@@ -327,37 +322,13 @@ def _examples(data: object, file: str) -> tuple[Example, ...]:
     for number, item in enumerate(data, 1):
         if not isinstance(item, dict) or set(item) != set(OF_EXAMPLE):
             raise _refused(file, [f"example {number} does not have exactly question, passage and answer"])
-        if not all(isinstance(text, str) and text.strip() and not _CONTROL.search(text) for text in item.values()):
+        if not all(isinstance(text, str) and text.strip() for text in item.values()):
             raise _refused(file, [f"example {number} has a value that is empty or no plain text"])
     return tuple(Example(**item) for item in data)
 
 
-def _parsed(text: str, file: str) -> Any:
-    """The content of a YAML file, or of a JSON file by its name, that is small, shallow and free of references.
-
-    The limits hold before anything is built, since a short file of references can unfold to gigabytes.
-    """
-    if len(text.encode(errors="replace")) > MAX_BYTES:
-        raise _refused(file, [f"it is larger than {MAX_BYTES // 1000} kB"])
-    try:
-        if file.lower().endswith(".json"):
-            return json.loads(text)
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-                raise _refused(file, ["references, tags and deep nesting have no place in it"], event.start_mark)
-            if isinstance(event, yaml.ScalarEvent) and _CONTROL.search(event.value):
-                raise _refused(file, ["control characters have no place in it"], event.start_mark)
-        return yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        raise _refused(file, [f"it is no YAML: {error.problem}"], error.problem_mark) from error
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise _refused(file, [f"it cannot be read: {' '.join(str(error).split())}"]) from error
-
-
-def _refused(file: str, reasons: Iterable[str], mark: Any = None) -> FileError:
-    return FileError([Problem(file, mark.line + 1 if mark else None, reason) for reason in reasons], _HINT)
+def _refused(file: str, reasons: Iterable[str]) -> FileError:
+    return FileError([Problem(file, None, reason) for reason in reasons], _HINT)
 
 
 def _canonical(name: str, use: Use | None) -> str:
@@ -370,14 +341,3 @@ def _variable_in(use: Use | None) -> re.Pattern[str]:
 
 def _put(template: str, texts: Mapping[str, str], use: Use | None = None) -> str:
     return _variable_in(use).sub(lambda match: texts[_canonical(match[1], use)], template)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, so that people can read a prompt in its file."""
-
-
-def _as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _as_block)

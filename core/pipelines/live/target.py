@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
-import yaml
-
 from core.errors import InputError
 from core.graders import FetchMethod, Manners, checked_host
+from core.plain_yaml import read_yaml
 from core.text import quoted
 
 QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
@@ -90,10 +89,7 @@ def read_target(text: str, file: str) -> Target:
         InputError: it is no such file, or something in it cannot be used.
     """
     hint = "It needs url, request (with {query}), and passages or answer: see the documentation of exam target."
-    try:
-        told = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{file} is neither YAML nor JSON ({str(error).splitlines()[0]}).", hint) from None
+    told = read_yaml(text, file, hint)
     if not isinstance(told, dict):
         raise InputError(f"{file} holds no fields of a target.", hint)
     known = {one.name: one for one in fields(Target)}

@@ -1,0 +1,97 @@
+"""YAML from outside: one reader with limits for all of the program, and the writer of texts as blocks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from core.errors import FileError, Problem
+from core.limits import limit
+
+MAX_BYTES = 100_000
+"""Bytes of a YAML file."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves dates as the texts that they are in JSON."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    sign: [(tag, form) for tag, form in known if tag != "tag:yaml.org,2002:timestamp"]
+    for sign, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_yaml(text: str, file: str, hint: str) -> Any:
+    """The content of a YAML file, or of a JSON file by its name: mappings, lists, texts and numbers.
+
+    The limits hold before anything is built, because a short file of references can unfold to gigabytes.
+
+    Args:
+        file: its name as the user knows it.
+        hint: what to do if it is refused.
+
+    Raises:
+        FileError: it is larger than `MAX_BYTES`, nests deeper than the limit DEPTH, has references, tags, control
+            characters or numbers beyond 64 bits, or cannot be read.
+    """
+    try:
+        if len(text.encode(errors="replace")) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
+        if file.lower().endswith(".json"):
+            content = json.loads(text)
+        else:
+            _check_events(text)
+            content = yaml.load(text, Loader=_Loader)
+        _check_values(content, limit("DEPTH"))
+        return content
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise FileError([Problem(file, line, f"it is no YAML: {error.problem}")], hint) from error
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise FileError([Problem(file, None, f"it cannot be read: {error}")], hint) from error
+
+
+def write_yaml(content: Mapping[str, Any]) -> str:
+    """A mapping as YAML, in its order, with texts of several lines as blocks."""
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_BYTES)
+
+
+def _check_events(text: str) -> None:
+    """Refuse what would cost time or memory, or make anything but plain values, before it is built."""
+    depth, deepest = 0, limit("DEPTH")
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > deepest or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            reason = "references, tags and deep nesting have no place in it"
+            raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
+
+
+def _check_values(value: Any, depth: int) -> None:
+    if depth < 0:
+        raise ValueError("deep nesting has no place in it")
+    if isinstance(value, str) and _CONTROL.search(value):
+        raise ValueError("control characters have no place in it")
+    # Also what is no number: no comparison with it is true. An endless one cannot even be printed.
+    if isinstance(value, int | float) and not abs(value) < 1 << 63:
+        raise ValueError("a number is out of range")
+    if isinstance(value, dict | list):
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check_values(inner, depth - 1)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, so that people can read a prompt in its file."""
+
+
+def _as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _as_block)
