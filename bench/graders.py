@@ -44,9 +44,13 @@ def plain_loop(folder: Path, grader: ReadingGrader, questions: dict[int, Asked],
     """What one would write in an afternoon: one prompt, one generate, one answer at a time."""
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     seq2seq = "t5" in folder.name
-    model = (AutoModelForSeq2SeqLM if seq2seq else AutoModelForCausalLM).from_pretrained(folder).eval()
+    model = (
+        (AutoModelForSeq2SeqLM if seq2seq else AutoModelForCausalLM)
+        .from_pretrained(folder, trust_remote_code=False)
+        .eval()
+    )
     found: dict[Pair, int | None] = {}
     start = time.perf_counter()
     for q, asked in questions.items():

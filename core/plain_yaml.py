@@ -19,7 +19,13 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves dates as the texts that they are in JSON."""
+    """Refuses references and tags before anything is built, and leaves dates as the texts that they are in JSON."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            raise yaml.MarkedYAMLError(problem="references and tags have no place in it", problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -44,11 +50,7 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
     try:
         if len(text.encode(errors="replace")) > MAX_BYTES:
             raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
-        if file.lower().endswith(".json"):
-            content = json.loads(text)
-        else:
-            _check_events(text)
-            content = yaml.load(text, Loader=_Loader)
+        content = json.loads(text) if file.lower().endswith(".json") else yaml.load(text, Loader=_Loader)
         _check_values(content, limit("DEPTH"))
         return content
     except yaml.MarkedYAMLError as error:
@@ -61,16 +63,6 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
 def write_yaml(content: Mapping[str, Any]) -> str:
     """A mapping as YAML, in its order, with texts of several lines as blocks."""
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_BYTES)
-
-
-def _check_events(text: str) -> None:
-    """Refuse what would cost time or memory, or make anything but plain values, before it is built."""
-    depth, deepest = 0, limit("DEPTH")
-    for event in yaml.parse(text, Loader=_Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > deepest or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            reason = "references, tags and deep nesting have no place in it"
-            raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
 
 
 def _check_values(value: Any, depth: int) -> None:

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -266,7 +267,7 @@ def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[st
         return None
     try:
         content = json.loads(file.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         # Loading the model will say what is wrong with it.
         return None
     return content if isinstance(content, dict) else None
@@ -296,9 +297,8 @@ def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any |
     """
     import transformers
 
-    source: dict[str, Any] = {"revision": revision} if revision else {}
     try:
-        return transformers.AutoTokenizer.from_pretrained(name_or_folder, local_files_only=True, **source)
+        return _pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
     except (OSError, ValueError, ImportError):
         # Not fetched yet, or it cannot be read: loading the model will say so.
         return None
@@ -345,13 +345,45 @@ def described(source: Source) -> tuple[Any, Any]:
     """
     import transformers
 
-    at: dict[str, Any] = {"revision": source.revision} if source.revision else {}
     try:
         with telling(source.name, "configuration and tokenizer"):
-            config = transformers.AutoConfig.from_pretrained(source.place, **at)
-            return config, transformers.AutoTokenizer.from_pretrained(source.place, **at)
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
+            config = _pretrained(transformers.AutoConfig, source.place, source.revision)
+            tokenizer = _pretrained(transformers.AutoTokenizer, source.place, source.revision)
+            if getattr(tokenizer, "chat_template", None):
+                tokenizer.get_chat_template()
+    except Exception as error:
+        # Files of strangers lead to errors of every kind.
         raise explain(source.name, error) from error
+    _refuse_pickles(source, config)
+    return config, tokenizer
+
+
+def _pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
+    """Load by a class of the library. No code that a model brings is run, and no one is asked to allow it."""
+    at = {"revision": revision} if revision else {}
+    return kind.from_pretrained(place, trust_remote_code=False, **at, **options)
+
+
+def _refuse_pickles(source: Source, config: Any) -> None:
+    """Refuse a model whose configuration or index names other files of weights than safetensors.
+
+    The library reads those whatever it is told; a file in the form of Python's pickle can run code when it is read.
+
+    Raises:
+        GradingError: it names one.
+    """
+    first = getattr(config, "transformers_weights", None) or "model.safetensors.index.json"
+    index = (_small_file(source.place, source.revision, str(first)) or {}).get("weight_map")
+    parts = index.values() if isinstance(index, dict) else ()
+    if not all(str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)):
+        raise _pickled(source.name)
+
+
+def _pickled(name: str) -> GradingError:
+    return GradingError(
+        f"The model {name} has no weights in the format safetensors; other formats can run code.",
+        "Choose another model, or save this one with save_pretrained of the transformers library.",
+    )
 
 
 def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
@@ -370,8 +402,9 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     import torch
     import transformers
 
-    at: dict[str, Any] = {"revision": source.revision} if source.revision else {}
     config, tokenizer = described(source)
+    # The library would ask a service to convert the pickles of a model on the hub.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     seq2seq = bool(getattr(config, "is_encoder_decoder", False))
     if task == "span":
         kind: Any = transformers.AutoModelForQuestionAnswering
@@ -379,8 +412,9 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
         kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
     try:
         with telling(source.name, "weights, fetched first where this computer has none"):
-            model = kind.from_pretrained(source.place, dtype=getattr(torch, dtype), **at).to(device).eval()
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
+            options = {"dtype": getattr(torch, dtype), "use_safetensors": True}
+            model = _pretrained(kind, source.place, source.revision, **options).to(device).eval()
+    except Exception as error:
         raise explain(source.name, error) from error
     limit, positions = limits(config, tokenizer)
     return Loaded(
@@ -425,6 +459,13 @@ def explain(name: str, error: BaseException) -> GradingError:
             f"The model {name} is not on this computer and the hub cannot be reached.",
             "Connect to the network once, or give the folder of a model.",
         )
+    if any("trust_remote_code" in str(each) for each in chain):
+        return GradingError(
+            f"The model {name} brings code of its own, which is never run.",
+            "Choose a model of an architecture that the transformers library has.",
+        )
+    if any("model.safetensors" in str(each) for each in chain):
+        return _pickled(name)
     if any("out of memory" in str(each).lower() for each in chain):
         return GradingError(f"The model {name} does not fit into memory.", "Choose a smaller model.")
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]

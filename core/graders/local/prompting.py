@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from core.graders.local.templates import fill_chat_template
 from core.graders.prompts.prompt import fill
 from core.graders.reading.calls import Call
 
@@ -56,7 +57,7 @@ class Prompting:
         Returns:
             n prepared calls in their order.
         """
-        texts = [self._render(call, call.values) for call in calls]
+        texts = self._render([(call, call.values) for call in calls])
         return [
             Prepared(tokens, text) if len(tokens) <= self._limit - room(call) else self._fit(call, room(call))
             for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
@@ -78,7 +79,7 @@ class Prompting:
         cuts = self._cuts(passage)
         keep = len(cuts)
         while True:
-            text = self._render(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})
+            (text,) = self._render([(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})])
             tokens = self.encode([text])[0]
             over = len(tokens) - (self._limit - room)
             if over <= 0:
@@ -99,33 +100,40 @@ class Prompting:
         encoded = self._tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [end for _, end in encoded.offset_mapping]
 
-    def _render(self, call: Call, values: Mapping[str, str]) -> str:
-        messages = fill(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
+    def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
+        """The prompts of calls with their values filled in, in the model's chat template where it is a chat model."""
+        filled = [
+            fill(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
+            for call, values in asked
+        ]
+        whole = [messages.joined() for messages in filled]
         if not self.chat:
-            return messages.joined()
-        if messages.system:
-            with_system = self._chat(
-                [{"role": "system", "content": messages.system}, {"role": "user", "content": messages.user}]
-            )
-            # Some templates refuse a system role and some drop it without a word.
-            if with_system is not None and messages.system.strip() in with_system:
-                return with_system
-            messages = replace(messages, user=messages.joined(), system="")
-        rendered = self._chat([{"role": "user", "content": messages.user}])
-        return messages.user if rendered is None else rendered
+            return whole
+        texts = self._chat([(messages.system, messages.user) for messages in filled])
+        # Some templates refuse a system role and some drop it without a word.
+        deaf = [
+            place
+            for place, (messages, text) in enumerate(zip(filled, texts, strict=True))
+            if messages.system and (text is None or messages.system.strip() not in text)
+        ]
+        for place, text in zip(deaf, self._chat([("", whole[place]) for place in deaf]), strict=True):
+            texts[place] = text
+        return [plain if text is None else text for plain, text in zip(whole, texts, strict=True)]
 
-    def _chat(self, messages: list[dict[str, str]]) -> str | None:
-        """The messages in the model's chat template; None where the template refuses them."""
-        from jinja2.exceptions import TemplateError
-
-        try:
-            # Models that can think aloud are told not to: an answer is read from its first tokens.
-            rendered: str = self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
-            )
-        except TemplateError:
-            return None
-        return rendered
+    def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Texts of system (empty for none) and user in the model's chat template; None where that refuses them."""
+        roles = ("system", "user")
+        return fill_chat_template(
+            self._tokenizer,
+            [
+                [
+                    {"role": role, "content": text}
+                    for role, text in zip(roles, each, strict=True)
+                    if text or role == "user"
+                ]
+                for each in asked
+            ],
+        )
 
     def _as_data(self, text: str) -> str:
         """A text in which nothing reads as a marker of the model, such as the end of a turn."""

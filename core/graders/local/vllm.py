@@ -302,6 +302,8 @@ def _started(vllm: Any, source: Source, dtype: str, max_tokens_in: int | None) -
                 revision=source.revision,
                 tokenizer_revision=source.revision,
                 runner="generate",
+                trust_remote_code=False,
+                load_format="safetensors",
                 dtype=dtype,
                 max_model_len=limit,
                 enable_prefix_caching=True,

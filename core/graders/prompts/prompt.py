@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from core.errors import FileError, InputError, Problem
 from core.plain_yaml import read_yaml, write_yaml

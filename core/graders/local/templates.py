@@ -1,0 +1,112 @@
+"""Chat templates of models, filled in by another process: they are programs of strangers that may never end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import GradingError
+
+SECONDS = 10.0
+"""For which templates may run at least; an honest one takes a ten-thousandth."""
+SPEED = 100_000
+"""Characters for which they get a second more; an honest one fills in a hundred times as many."""
+
+_FILE = Path(__file__).with_name("template_process.py")
+_KEPT = ("HOME", "PATH", "SYSTEMROOT", "TMPDIR", "LD_LIBRARY_PATH")
+"""All that the process knows of the environment, in which keys stand too."""
+
+_process: subprocess.Popen[str] | None = None
+_lock = threading.Lock()
+
+
+def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[str | None]:
+    """Conversations in the chat template of a model, as the library's `apply_chat_template` writes them.
+
+    Args:
+        tokenizer: the model's, with a chat template.
+        conversations: messages with `role` and `content` of each.
+
+    Returns:
+        A text for each, None if the template refuses its messages.
+
+    Raises:
+        GradingError: the template runs for too long, takes too much memory, or does what a template may not.
+    """
+    # Models that can think aloud are told not to: an answer is read from its first tokens.
+    values = {**tokenizer.special_tokens_map, "enable_thinking": False}
+    same = {"template": tokenizer.get_chat_template(), "values": values}
+    answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
+    if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
+        raise GradingError(
+            f"The chat template of the model {tokenizer.name_or_path} cannot be used: {reasons[0].rstrip('.')}.",
+            "Choose another model, or mend its chat template.",
+        )
+    return [answer["text"] for answer in answers]
+
+
+def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """What the process answers to lines; the last answer is that it ended, if it did or took too long."""
+    global _process
+    with _lock:
+        process, _process = _process or _started(), None
+        assert process.stdin is not None and process.stdout is not None
+        ending = threading.Timer(SECONDS + sum(map(len, lines)) / SPEED, process.kill)
+        ending.start()
+        answers = []
+        try:
+            for line in lines:
+                process.stdin.write(f"{line}\n")
+                process.stdin.flush()
+                answers.append(json.loads(process.stdout.readline()))
+            _process = process
+        except (OSError, ValueError):
+            answers.append({"unusable": "it ran for too long, or took too much memory"})
+        finally:
+            ending.cancel()
+            # One that was left in the middle would answer the next questions with what it still has to say.
+            if _process is None:
+                _end(process)
+        return answers
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        process.communicate()
+
+
+def _started() -> subprocess.Popen[str]:
+    """A new process that is ready.
+
+    Raises:
+        GradingError: it does not start.
+    """
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    # Few threads take little of the memory that it may have.
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(_FILE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        encoding="ascii",
+        # Ctrl-C at a terminal is for the job, which ends in its own time.
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    if process.stdout.readline() != "ready\n":
+        _end(process)
+        raise GradingError(
+            f"The process that fills in chat templates ended at its start (code {process.returncode}).",
+            f"See what it says: {sys.executable} {_FILE}",
+        )
+    return process

@@ -1,0 +1,278 @@
+"""Folders of models that would run code, hang, or take all memory: nothing of them runs, and a sentence says so."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import pickle
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from core.errors import GradingError
+from core.graders import Call, Control, Prompt
+from core.graders.local import templates
+from core.graders.local.back_end import TransformersBackEnd
+from core.graders.local.loading import explain
+from core.graders.local.templates import fill_chat_template
+from core.graders.local.vllm import VllmBackEnd
+from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
+
+ROOT = Path(__file__).resolve().parents[2]
+RATE = Prompt("rate", "Rate", "self-rating", "{question} {context} Rate:", "rating", "these tests")
+CALL = Call(RATE, {"question": "what is it ?", "context": "a gold ring"}, "text", max_tokens=8)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shared_model(tmp_path_factory, build_tiny_causal)
+
+
+@pytest.fixture
+def folder(llama: Path, tmp_path: Path) -> Path:
+    """A copy of a sound model, to be made hostile."""
+    return Path(shutil.copytree(llama, tmp_path / "model"))
+
+
+@pytest.fixture(autouse=True)
+def _consent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who says yes to whatever a terminal asks."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n" * 99))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+
+
+def ask(folder: Path) -> str:
+    """What a model in a folder answers."""
+    (completion,) = TransformersBackEnd(str(folder)).complete([CALL], Control())
+    assert completion.error is None
+    return completion.text
+
+
+def change(file: Path, **fields: Any) -> None:
+    content = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(content | fields))
+
+
+class Marking:
+    """What, read as a pickle, makes a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return os.mkdir, (str(self.marker),)
+
+
+def own_code(folder: Path, marker: Path) -> None:
+    (folder / "own.py").write_text(
+        textwrap.dedent(f"""
+        import os
+        os.makedirs({str(marker)!r}, exist_ok=True)
+        from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+        class OwnConfig(LlamaConfig):
+            model_type = "own"
+
+        class OwnModel(LlamaForCausalLM):
+            config_class = OwnConfig
+
+        class OwnTokenizer(PreTrainedTokenizerFast):
+            pass
+        """)
+    )
+    (folder / "custom_generate").mkdir()
+    shutil.copy(folder / "own.py", folder / "custom_generate" / "generate.py")
+
+
+OWN = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+
+
+def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    own_code(folder, marker)
+    sound = ask(folder)
+    # An architecture that the library has is loaded by the library's own classes, whatever the folder names.
+    change(folder / "config.json", auto_map=OWN)
+    assert ask(folder) == sound
+    change(folder / "config.json", model_type="own")
+    for back_end in (TransformersBackEnd(str(folder)), VllmBackEnd(str(folder))):
+        with pytest.raises(GradingError):
+            back_end.complete([CALL], Control())
+    TransformersBackEnd(str(folder)).count_tokens("the best")
+    change(folder / "config.json", model_type="llama", auto_map={})
+    change(
+        folder / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.OwnTokenizer"]}, tokenizer_class="Own"
+    )
+    with contextlib.suppress(GradingError):
+        ask(folder)
+    assert not marker.exists()
+
+
+def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path) -> None:
+    marker, weights = tmp_path / "ran", folder / "model.safetensors"
+    pickled = pickle.dumps(Marking(marker))
+    (folder / "pytorch_model.bin").write_bytes(pickled)
+    (folder / "adapter_model.bin").write_bytes(pickled)
+    # Beside safetensors, pickles are left alone.
+    ask(folder)
+    weights.rename(folder / "other.safetensors")
+    names = {"lm_head.weight": "pytorch_model.bin"}
+    hostile: list[Callable[[], Any]] = [
+        lambda: None,
+        lambda: change(folder / "model.safetensors.index.json", weight_map=names, metadata={}),
+        lambda: change(folder / "config.json", transformers_weights="adapter_model.bin"),
+        lambda: change(folder / "config.json", transformers_weights="model.safetensors.index.json"),
+        lambda: (folder / "pytorch_model.bin").write_bytes(_saved()),
+    ]
+    for make in hostile:
+        make()
+        for back_end in (TransformersBackEnd(str(folder)), VllmBackEnd(str(folder))):
+            with pytest.raises(GradingError):
+                back_end.complete([CALL], Control())
+    assert not marker.exists()
+
+
+def _saved() -> bytes:
+    content = io.BytesIO()
+    torch.save({"lm_head.weight": torch.zeros(1)}, content)
+    return content.getvalue()
+
+
+def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
+    for name, content in [
+        ("model.safetensors", b"\xff" * 100),
+        ("model.safetensors", b""),
+        ("tokenizer.json", b"[]"),
+        ("tokenizer.json", b"\xff"),
+        ("tokenizer_config.json", b"[]"),
+        ("config.json", b"[]"),
+        ("config.json", b"[" * 100_000),
+        ("config.json", b'{"model_type": "llama", "hidden_size": "many"}'),
+    ]:
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(content)
+        with pytest.raises(GradingError):
+            ask(folder)
+        (folder / name).write_bytes(before)
+
+
+def test_errors_say_which_of_both_it_is() -> None:
+    own = explain("m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run."))
+    pickled = explain("m", OSError("Error no file named model.safetensors found in directory m."))
+    assert len({own.message, pickled.message, explain("m", OSError("other")).message}) == 3
+
+
+# Chat templates
+
+
+def tokenizer(template: str) -> Any:
+    values = {"bos_token": "<s>"}
+    return SimpleNamespace(special_tokens_map=values, get_chat_template=lambda: template, name_or_path="m")
+
+
+HELLO = [{"role": "user", "content": "hello 😀 \u2028 \x00"}]
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+HOSTILE = {
+    "class": "{{ ''.__class__.__mro__ }}",
+    "globals": "{{ cycler.__init__.__globals__.os.getcwd() }}",
+    "memory": "{{ 'a' * 99999999999 }}",
+    "wide": "{{ 'a'.center(99999999999) }}",
+    "format": "{{ '%99999999999d' % 1 }}",
+    "range": "{% for i in range(9999999999) %}{% endfor %}",
+    "recursion": "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}",
+    "length": "{{ 'a' * 5000000 }}",
+    "type": "{{ 1 + 'a' }}",
+}
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(templates, "SPEED", 10_000_000)
+    yield monkeypatch.setattr(templates, "SECONDS", 0.5)
+
+
+def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
+    from transformers import AutoTokenizer
+
+    known: Any = AutoTokenizer.from_pretrained(str(folder))
+    system = [{"role": "system", "content": "Rate."}, *HELLO]
+    for known.chat_template in (
+        CHAT_TEMPLATE,
+        "{{ bos_token }}{{ messages | tojson }}{{ enable_thinking }}{{ eos_token }}\n",
+        "{%- if messages[0]['role'] == 'system' -%}{{ raise_exception('no') }}{%- endif -%}\n {{ bos_token }}",
+        "{% generation %}{{ messages[0].content.upper() }}{% endgeneration %}",
+    ):
+        found = fill_chat_template(known, [HELLO, system, HELLO])
+        expected = known.apply_chat_template(HELLO, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+        assert found[0] == found[2] == expected
+        assert (found[1] is None) == ("raise_exception" in known.chat_template)
+    known.chat_template = {"tool_use": CHAT_TEMPLATE}
+    known.save_pretrained(folder)
+    with pytest.raises(GradingError):
+        ask(folder)
+
+
+def test_a_hostile_template_is_stopped_and_the_next_one_is_filled_in() -> None:
+    for template in HOSTILE.values():
+        with pytest.raises(GradingError):
+            fill_chat_template(tokenizer(template), [HELLO])
+        assert fill_chat_template(tokenizer("{{ messages[0].content }}"), [HELLO] * 3) == [HELLO[0]["content"]] * 3
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_an_endless_template_ends(folder: Path) -> None:
+    (folder / "chat_template.jinja").write_text(ENDLESS)
+    with pytest.raises(GradingError):
+        ask(folder)
+    # The first is sound; how much is asked does not matter.
+    late = "{% if messages[0].content == 'last' %}" + ENDLESS + "{% endif %}"
+    many = [HELLO] * 500 + [[{"role": "user", "content": "last"}]] + [[{"role": "user", "content": "x" * 9999}]] * 20
+    with pytest.raises(GradingError):
+        fill_chat_template(tokenizer(late), many)
+    assert fill_chat_template(tokenizer("a"), [HELLO]) == ["a"]
+
+
+def test_the_process_of_templates_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "_process", None)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    fill_chat_template(tokenizer("a"), [HELLO])
+    process = templates._process
+    assert process is not None
+    if sys.platform == "linux":
+        assert b"sk-secret" not in Path(f"/proc/{process.pid}/environ").read_bytes()
+    templates._end(process)
+
+
+# By construction
+
+
+WORDS = ("from_pretrained", "LLM", "apply_chat_template", "pickle", "torch.load", "pipeline")
+
+
+def test_no_call_leaves_open_whether_code_of_a_model_is_run() -> None:
+    sources = {
+        file: file.read_text(encoding="utf-8") for top in ("core", "bench") for file in (ROOT / top).rglob("*.py")
+    }
+    loaded = 0
+    for file, source in sources.items():
+        for node in ast.walk(ast.parse(source)) if any(word in source for word in WORDS) else ():
+            if not isinstance(node, ast.Call):
+                continue
+            called, given = ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords}
+            if called.endswith((".from_pretrained", ".LLM")):
+                loaded += 1
+                assert given.get("trust_remote_code") == "False", file
+            if file.is_relative_to(ROOT / "core" / "graders"):
+                assert not called.endswith(("torch.load", "pickle.load", "pickle.loads", "transformers.pipeline")), file
+                assert not called.endswith("apply_chat_template"), file
+    assert loaded >= 3
