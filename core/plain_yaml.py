@@ -24,7 +24,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise yaml.MarkedYAMLError(problem="references and tags have no place in it", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(problem="references and tags have no place in it", problem_mark=event.start_mark)  # type: ignore[arg-type]
         return super().compose_node(parent, index)
 
 

@@ -28,7 +28,7 @@ def patience_option(command: Command) -> Command:
         default=Request.patience / MINUTE,
         show_default=True,
         callback=_a_number,
-        help="Minutes for which an endpoint that is gone is waited for.",
+        help="Minutes to wait for an endpoint that is gone, or for the pause that it asks for (1 at least).",
     )(with_patience)
 
 

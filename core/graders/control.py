@@ -124,6 +124,10 @@ class Awaited:
         return f"waits for the endpoint, next try at {self.next_try:%H:%M}{gives_up} ({self.reason})"
 
 
+RATE_WINDOW = 60.0
+"""Seconds that an endpoint may ask for without patience: limits of a rate are mostly per minute."""
+
+
 class Control:
     """Shared by the job's thread, the model's threads and the screen; every method may be called from any.
 
@@ -136,8 +140,8 @@ class Control:
         attempts: how often a call that fails is made at most; as often as the back end makes it for None.
         vectors: where an encoder keeps what it made of texts; nowhere for None.
         patience: seconds for which an endpoint that is gone is waited for before it is given up.
-        longest_wait: seconds that a call which failed may have to wait for its next attempt, where somebody looks on
-            and nothing else is in sight; what the endpoint wants to wait longer for is given up.
+        longest_wait: seconds that a call which failed may have to wait for its next attempt; if the endpoint wants more,
+            it is given up. For None the patience, or `RATE_WINDOW` if that is longer.
     """
 
     def __init__(
@@ -150,11 +154,11 @@ class Control:
         attempts: int | None = None,
         vectors: VectorStore | None = None,
         patience: float = 0.0,
-        longest_wait: float = math.inf,
+        longest_wait: float | None = None,
     ) -> None:
         self.report = report
         self.patience = patience
-        self.longest_wait = longest_wait
+        self.longest_wait = max(patience, RATE_WINDOW) if longest_wait is None else longest_wait
         self._awaited: Awaited | None = None
         self._in_vain = False
         self.attempts = attempts

@@ -211,7 +211,7 @@ def test_after_429_with_a_date_every_call_waits_for_it() -> None:
         return retry_at(moment) if seen.prompt == prompt(0) and seen.attempt == 1 else rate(seen, 2)
 
     with EndpointServer(behave, clock=fast_clock) as server:
-        drive(make(server), pairs(3), Control(concurrency=1))
+        drive(make(server), pairs(3), Control(patience=300.0, concurrency=1))
     assert [seen.prompt for seen in server.seen[:2]] == [prompt(0), prompt(0)]
     # Far less than told, as the date is compared to a clock of ordinary speed.
     assert server.seen[1].at - server.seen[0].at >= 150
@@ -244,9 +244,23 @@ def test_nothing_is_lost_where_far_more_calls_are_in_flight_than_the_rate_limit_
         grades = drive(make(server), pairs(200), Control(concurrency=100))
     assert [grade.rating for grade in grades.values()] == [2] * 200
 
+def test_a_pause_longer_than_the_patience_ends_the_job() -> None:
+    for patience, asked, waits in ((0.0, 300, False), (0.0, 60, True), (120.0, 121, False), (300.0, 86_400, True)):
+        with EndpointServer(
+            lambda seen, asked=asked: too_many(retry_after=asked) if seen.attempt == 1 else rate(seen, 2),
+            clock=fast_clock,
+        ) as server:
+            control = Control(patience=patience)
+            if waits:
+                assert [grade.rating for grade in drive(make(server), pairs(1), control).values()] == [2]
+            else:
+                with pytest.raises(GradingError):
+                    drive(make(server), pairs(1), control)
+                assert control.usage.calls == 1
+
 
 def test_cancelling_ends_a_wait() -> None:
-    control = Control()
+    control = Control(patience=300.0)
     with EndpointServer(lambda seen: too_many(retry_after=200)) as server:
         # With a clock of ordinary speed the wait would outlast the test.
         done: list[dict[int, Grade]] = []

@@ -82,9 +82,9 @@ class Absence:
             self._control.await_endpoint(Awaited(said, datetime.now() + timedelta(seconds=seconds)))
 
     def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
-        """That the endpoint wants to be waited for longer than somebody who looks on would."""
+        """That the endpoint wants to be waited for longer than the job may wait."""
         return GradingError(
-            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.", "Ask again then; a job waits by itself."
+            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.", "Ask again then, or with more patience."
         )
 
     def over(self) -> bool:
