@@ -248,6 +248,7 @@ def test_a_version_of_a_model_is_told_from_another_model(named: str, asked: str,
 def test_a_sentence_says_which_model_answered() -> None:
     assert said_of_models("m", {}) == said_of_models("m", {"m": 3}) == ""
     assert said_of_models("m", {"m-0613": 3}) == "The endpoint names the model m-0613, a version of m."
+    assert said_of_models("m-999", {"m": 3, "m-999": 1}) == "The endpoint names the model m; m-999 is a version of it."
     said = said_of_models("m", {"m": 3, "cheap": 1200, "m-0613": 2})
     assert said.startswith("The endpoint says that another model than m answered: cheap (1,200), m-0613 (2).")
 

@@ -26,7 +26,11 @@ def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
     if not others:
         return ""
     if all(is_version_of(name, asked) for name in others):
-        return f"The endpoint names the model {' and '.join(sorted(others))}, a version of {asked}."
+        named = " and ".join(sorted(others))
+        # A version that was asked for and is not named may be another one.
+        if _VERSION.search(asked.strip().lower()):
+            return f"The endpoint names the model {named}; {asked} is a version of it."
+        return f"The endpoint names the model {named}, a version of {asked}."
     named = ", ".join(f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1]))
     return (
         f"The endpoint says that another model than {asked} answered: {named}. These grades are kept and say so; see"
