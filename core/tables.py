@@ -7,6 +7,8 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
+from core.text import TURNING, with_escapes
+
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table as CSV; None gives an empty cell.
@@ -33,13 +35,26 @@ LATEX = {
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_TURNED = re.compile(rf"(?<!\\)(?:(\\*)([{TURNING}])|(\\+)(?=u20(?:2[a-e]|6[6-9])))")
+_WRITTEN = re.compile(r"(?<!\\)(\\+)u(20(?:2[a-e]|6[6-9]))")
 
 
 def disarmed(cell: str) -> str:
-    """A text for a cell of a CSV or TSV file: one that a spreadsheet would take for a formula gets an apostrophe."""
+    """A text for a cell of a CSV or TSV file, which shows what it holds and is no formula.
+
+    One that a spreadsheet would take for a formula gets an apostrophe. Signs that turn the direction of writing are
+    written as in JSON; backslashes before them, or before such a code, are doubled, so that `rearmed` can tell.
+    """
+    cell = _TURNED.sub(lambda found: (found[3] or found[1]) * 2 + with_escapes(found[2] or ""), cell)
     return "'" + cell if _FORMULA.match(cell) else cell
 
 
 def rearmed(cell: str) -> str:
     """What `disarmed` was given for a cell."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    cell = cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    return _WRITTEN.sub(_sign, cell)
+
+
+def _sign(written: re.Match[str]) -> str:
+    half, odd = divmod(len(written[1]), 2)
+    return "\\" * half + (chr(int(written[2], 16)) if odd else f"u{written[2]}")

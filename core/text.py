@@ -16,6 +16,16 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 """Signs that turn the direction of writing, and the byte order mark: of two ids that look alike, one may have them."""
 
 
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Signs that turn the direction of writing until another one ends it: what stands after them is shown out of order."""
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in TURNING}
+
+
+def with_escapes(text: str) -> str:
+    """A text for a terminal, in which signs that turn the direction of writing are written as in JSON."""
+    return text.translate(_ESCAPES)
+
+
 def clean_text(text: str) -> str:
     """A text as it is kept: control signs are blanks, and every line ends in a line feed alone.
 

@@ -8,13 +8,14 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, TextIO
 
 import click
 
 from core import __version__
 from core.cli.through import Elsewhere, go_through
 from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
-from core.text import one_line
+from core.text import one_line, with_escapes
 
 COMMANDS = {
     "files": ("init", "demo", "import", "export"),
@@ -84,11 +85,28 @@ def cli() -> None:
     """Evaluate retrieval and RAG systems with exam questions that people curate."""
 
 
+class _Terminal:
+    """A stream to a terminal on which every text is shown in its order; it does all else that the stream does."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(with_escapes(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main() -> None:
     """Run a command; exit 0 when done, 1 when the work failed, 2 for wrong use or bad input."""
     if threading.current_thread() is threading.main_thread():
         # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and stream.isatty():
+            setattr(sys, name, _Terminal(stream))
     if code := run(sys.argv[1:]):
         sys.exit(code)
 

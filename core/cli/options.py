@@ -17,7 +17,7 @@ from core.cli.reading import only_reads
 from core.cli.through import Elsewhere, answering
 from core.errors import InputError
 from core.project import Project, as_name, current_author, open_project
-from core.text import one_line
+from core.text import one_line, with_escapes
 
 Command = Callable[..., Any]
 
@@ -183,7 +183,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:z.4f}" if isinstance(value, float) else str(value)
+    return f"{value:z.4f}" if isinstance(value, float) else with_escapes(str(value))
 
 
 def tell(message: str) -> None:

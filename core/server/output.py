@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
+from core.text import with_escapes
+
 Stream = Literal["output", "error"]
 Say = Callable[[Stream, bytes], None]
 
@@ -63,7 +65,8 @@ class _Parted(io.TextIOBase):
             raise TypeError("text is written here; bytes go to its buffer")
         if _listener.get() is None:
             return int(self._own.write(text))
-        self.say(text.encode(errors="backslashreplace"))
+        shown = with_escapes(text) if self.isatty() else text
+        self.say(shown.encode(errors="backslashreplace"))
         return len(text)
 
     def say(self, content: bytes) -> None:

@@ -244,6 +244,7 @@ def test_nothing_is_lost_where_far_more_calls_are_in_flight_than_the_rate_limit_
         grades = drive(make(server), pairs(200), Control(concurrency=100))
     assert [grade.rating for grade in grades.values()] == [2] * 200
 
+
 def test_a_pause_longer_than_the_patience_ends_the_job() -> None:
     for patience, asked, waits in ((0.0, 300, False), (0.0, 60, True), (120.0, 121, False), (300.0, 86_400, True)):
         with EndpointServer(
