@@ -165,7 +165,8 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    except (OSError, pa.ArrowException) as error:
+    # Also values that Python cannot hold: a time beyond all years, a text that is no UTF-8.
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
         report.refuse(source.name, None, f"the file cannot be read as Parquet: {error}")
 
 
@@ -205,7 +206,10 @@ def _response(name: str, response: Any) -> Reply:
     if status != 200:
         told = _error(body.get("error") if isinstance(body, dict) else None)
         return Reply(name, error=told or f"HTTP {status}", status=status)
-    content = orjson.dumps(body)
+    try:
+        content = orjson.dumps(body)
+    except orjson.JSONEncodeError as error:
+        raise Refused(f"the response is no JSON: {error}") from error
     if len(content) > (most := limit("ENDPOINT_ANSWER")):
         return Reply(name, error=exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
     return Reply(name, content)

@@ -140,8 +140,8 @@ class Control:
         attempts: how often a call that fails is made at most; as often as the back end makes it for None.
         vectors: where an encoder keeps what it made of texts; nowhere for None.
         patience: seconds for which an endpoint that is gone is waited for before it is given up.
-        longest_wait: seconds that a call which failed may have to wait for its next attempt; if the endpoint wants more,
-            it is given up. For None the patience, or `RATE_WINDOW` if that is longer.
+        longest_wait: seconds that a call which failed may have to wait for its next attempt; an endpoint that wants
+            more is given up. For None the patience, or `RATE_WINDOW` if that is longer.
     """
 
     def __init__(

@@ -123,7 +123,7 @@ def shard_board(
 def _readable() -> Iterator[None]:
     try:
         yield
-    except duckdb.ConversionException as error:
+    except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
         raise InputError(
             f"A value in the shards is none of its column: {first_line(error)}.", "Their types are in docs/scale.md."
         ) from error
@@ -163,11 +163,10 @@ def _opened(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
         raise InputError(
             f"The {kind} in {place} have no column {', '.join(missing)}.", f"They are: {', '.join(COLUMNS[kind])}."
         )
-    return (
-        "(SELECT "
-        + ", ".join(f"{name}::{type_} AS {name}" for name, type_ in COLUMNS[kind].items())
-        + f" FROM {source})"
-    )
+    casts = {name: f"{name}::{type_}" for name, type_ in COLUMNS[kind].items()}
+    for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
+        casts[name] = f"coalesce({casts[name]}, error('a {name} is missing'))"
+    return f"(SELECT {', '.join(f'{cast} AS {name}' for name, cast in casts.items())} FROM {source})"
 
 
 _FAR_ERRORS = (OSError, ValueError, RuntimeError)

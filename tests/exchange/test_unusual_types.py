@@ -1,0 +1,147 @@
+"""Parquet with columns of unusual types is read right or refused in a sentence, wherever Parquet is read."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import product
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.cli import run
+from core.errors import FileError, InputError, Report
+from core.exchange.parquet import project
+from core.exchange.parquet.manifest import Table
+from core.formats import Source, detect, read_replies
+from core.graders.cluster.shards import Shard, read_shard, write_shard
+from core.leaderboard import Shards, shard_board
+from core.project import migrations
+from core.types import Grade
+from tests.made.fuzz_parquet import check, copied, exported, fit
+from tests.made.odd_parquet import ODD
+from tests.made.once import made_once
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_once(tmp_path_factory, "exported project", exported)
+
+
+def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = None) -> None:
+    """Write a table with another column in the place of one."""
+    at = table.column_names.index(column)
+    changed = table.set_column(at, column, ODD[odd](table.num_rows))
+    pq.write_table(changed, to or file)
+
+
+def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(folder: Path, tmp_path: Path) -> None:
+    changed = copied(folder, tmp_path / "out")
+    with duckdb.connect() as engine:
+        migrations.upgrade(engine)
+        columns = project._columns(engine)
+        for name, odd in product(("question_texts", "grades", "activity"), ODD):
+            file = changed / f"{name}.parquet"
+            usual = pq.read_table(folder / file.name)
+            for column, type_ in columns[name]:
+                put(file, usual, column, odd)
+                table = Table(name, file.name, usual.num_rows, 0, "")
+                engine.execute("BEGIN")
+                try:
+                    project._load(engine, table, columns[name], changed, changed)
+                    described = f"DESCRIBE SELECT {column} FROM read_parquet('{file}')"
+                    assert engine.execute(described).fetchall()[0][1] == type_
+                except FileError as error:
+                    assert file.name in error.message
+                engine.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("odd", ["dictionary", "invalid text", "map", "zoned"])
+def test_a_project_with_an_unusual_column_is_refused_or_sound(folder: Path, tmp_path: Path, odd: str) -> None:
+    changed = copied(folder, tmp_path / "out")
+    file = changed / "passage_texts.parquet"
+    put(file, pq.read_table(file), "text", odd)
+    fit(changed, "passage_texts")
+    assert file.name in check(changed)
+
+
+def test_replies_of_unusual_types_are_refused_by_row_or_file(tmp_path: Path) -> None:
+    file = tmp_path / "replies.parquet"
+    usual = pa.table({"custom_id": ["a"] * 3, "answer": ["4"] * 3, "response": [None] * 3, "error": [None] * 3})
+    for odd in ODD:
+        for column in usual.column_names:
+            table = usual.drop_columns(["answer"]) if column == "response" else usual
+            put(file, table, column, odd)
+            report = Report()
+            found = list(read_replies([Source(file.name, path=file)], report))
+            assert len(found) == 3 or report.problems, (odd, column)
+        value = ODD[odd](1)
+        value = value.storage if isinstance(value, pa.ExtensionArray) else value
+        for names in (["status_code", "body"], ["body", "error"], ["body"]):
+            response = pa.StructArray.from_arrays(
+                [value.storage if hasattr(value, "storage") else value] * len(names), names
+            )
+            pq.write_table(pa.table({"custom_id": ["a"], "response": response}), file)
+            report = Report()
+            assert len(list(read_replies([Source(file.name, path=file)], report))) == 1 or report.problems, odd
+
+
+def test_shards_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
+    file = tmp_path / "shard.parquet"
+    file.write_bytes(write_shard(Shard("f", "b", "j", [(1, 2, Grade(4)), (1, 3, Grade(5))])))
+    usual = pq.read_table(file)
+    for odd in ODD:
+        for column in usual.column_names:
+            put(file, usual, column, odd)
+            try:
+                assert len(read_shard(file.read_bytes()).outcomes) == 2
+            except ValueError as error:
+                assert str(error)
+
+
+def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> None:
+    usual = {
+        "grades": pa.table(
+            {"query_id": ["q"] * 2, "passage_id": ["p", "r"], "question_id": ["a"] * 2, "rating": [4, 0]}
+        ),
+        "runs": pa.table(
+            {"run": ["x"] * 2, "query_id": ["q"] * 2, "passage_id": ["p", "r"], "rank": [1, 2], "score": [2.0, 1.0]}
+        ),
+        "questions": pa.table({"query_id": ["q"], "question_id": ["a"], "weight": [1.0], "top": [5]}),
+    }
+    files = {name: tmp_path / f"{name}.parquet" for name in usual}
+    for name, table in usual.items():
+        pq.write_table(table, files[name])
+    shards = Shards(*map(str, files.values()))
+    assert shard_board(shards, "nDCG@10").board.systems
+    columns = [(name, column) for name, table in usual.items() for column in table.column_names]
+    cases = [(*columns[number % len(columns)], odd) for number, odd in enumerate(ODD)]
+    cases += [
+        ("grades", column, odd) for column in ("passage_id", "rating") for odd in ("invalid text", "null", "struct")
+    ]
+    for name, column, odd in cases:
+        put(files[name], usual[name], column, odd)
+        try:
+            board = shard_board(shards, "nDCG@10").board
+            assert all(0 <= system.score <= 1 for system in board.systems)
+        except InputError as error:
+            assert error.message
+        pq.write_table(usual[name], files[name])
+
+
+def test_commands_say_that_parquet_is_no_such_file(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    new = str(tmp_path / "new.duckdb")
+    assert run(["init", "--project", new]) == 0
+    shutil.copy(folder / "queries.parquet", file := tmp_path / "queries.parquet")
+    assert detect(Source(file.name, path=file)) is None
+    for kind in ("auto", "queries", "passages", "run", "qrels", "bank"):
+        words = ["import", str(file)] if kind == "auto" else ["import", kind, str(file)]
+        assert run([*words, "--project", new]) == 2
+    for odd in ("invalid text", "beyond all years", "map"):
+        put(file, pa.table({"custom_id": ["a"], "answer": ["4"]}), "answer", odd)
+        assert run(["ingest", str(file), "--project", new]) in (0, 1, 2)
+        assert "Traceback" not in capfd.readouterr().err
