@@ -84,7 +84,8 @@ class Absence:
     def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
         """That the endpoint wants to be waited for longer than the job may wait."""
         return GradingError(
-            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.", "Ask again then; a job with patience waits by itself."
+            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.",
+            "Ask again then; a job with patience waits by itself.",
         )
 
     def over(self) -> bool:
