@@ -19,11 +19,15 @@ LONGEST = 200
 """Characters of an identity, and of a name."""
 
 
-def identity_of(claims: Mapping[str, Any]) -> str:
-    """What a login is known by: its e-mail address in lower case, or its subject where there is no such address.
+SUBJECT = "subject:"
+"""Prefix of the identity of a subject that could be taken for an address, or for an identity with this prefix."""
 
-    An address that the provider says is not verified could be anybody's: the subject counts then, which the provider
-    gives once (OpenID Connect Core 1.0, sections 2 and 5.1).
+
+def identity_of(claims: Mapping[str, Any]) -> str:
+    """The identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
+
+    The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). It may let that account
+    choose the subject, so no subject equals the identity of an address: `SUBJECT` precedes a subject with an @.
 
     Args:
         claims: of the identity token.
@@ -31,11 +35,14 @@ def identity_of(claims: Mapping[str, Any]) -> str:
     Raises:
         InputError: there is neither.
     """
-    address = str(claims.get("email") or "").strip().lower()
-    if address and claims.get("email_verified", True) in (True, "true"):
+    stated = str(claims.get("email") or "").strip()
+    address = stated.lower()
+    # The lower case of the Kelvin sign is the letter k: an address must not become another one of ASCII letters.
+    sound = "@" in address and not address.startswith(SUBJECT) and address.isascii() == stated.isascii()
+    if sound and claims.get("email_verified", True) in (True, "true"):
         return address
     if subject := str(claims.get("sub") or "").strip():
-        return subject
+        return SUBJECT + subject if "@" in subject or subject.startswith(SUBJECT) else subject
     raise InputError(
         "The login says neither an e-mail address nor a subject.",
         "The provider has to give the scopes openid and email.",
@@ -53,7 +60,7 @@ def set_member(
     """Give somebody a role, or another one; what was stated before stays on record.
 
     Args:
-        identity: their e-mail address, or the subject that the provider gives.
+        identity: their e-mail address, or the subject of their login as `identity_of` returns it.
         name: under which their acts are recorded; for None the one they have, else what is before the @.
         queries: ids of the queries that an assessor is limited to; None for all.
 
@@ -66,7 +73,7 @@ def set_member(
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         before = known.get(identity)
-        name = as_name(name if name is not None else before.name if before else identity.split("@")[0])
+        name = as_name(name if name is not None else before.name if before else identity.removeprefix(SUBJECT).split("@")[0])
         new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
         _check(cursor, new)
         if before is None or new != replace(before, further=()):
@@ -150,7 +157,7 @@ def _identity(text: str) -> str:
     identity = as_name(text)
     if not identity or len(identity) > LONGEST:
         raise InputError("The identity is empty or too long.", "Give an e-mail address, or the subject of a login.")
-    return identity.lower() if "@" in identity else identity
+    return identity.lower() if "@" in identity and not identity.startswith(SUBJECT) else identity
 
 
 def _check(cursor: Cursor, new: Member) -> None:

@@ -172,6 +172,17 @@ def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None
             assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
+def test_a_subject_that_equals_the_address_of_an_organizer_gives_no_role(app: Served) -> None:
+    for says in {"email": "eve@x.org", "email_verified": False}, {"email": None}, {"email": "olga"}:
+        visitor = app.visitor()
+        app.provider.behave(sub="olga@x.org", **says)
+        visitor.log_in().close()
+        for screen in "", "question_bank", "people":
+            with visitor.open(screen) as tab:
+                assert "subject:olga@x.org" in tab.text
+                assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
+
+
 def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
     for visitor, told in (app.come("stray"), "has no role in any project"), (app.visitor(), "not logged in"):
         for screen in "", "question_bank", "leaderboard", "export":

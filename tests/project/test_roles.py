@@ -461,10 +461,35 @@ def test_what_is_said_of_people_is_checked(project: Project) -> None:
         ({"email": "ann@x.org", "email_verified": False, "sub": "7"}, "7"),
         ({"email": "ann@x.org", "email_verified": "false", "sub": "7"}, "7"),
         ({"sub": 7}, "7"),
+        # A subject that looks like an address, or like such a subject, is neither.
+        ({"email": "eve@x.org", "email_verified": False, "sub": "Olga@x.org"}, "subject:Olga@x.org"),
+        ({"sub": "olga@x.org"}, "subject:olga@x.org"),
+        ({"sub": "subject:olga@x.org"}, "subject:subject:olga@x.org"),
+        ({"sub": "subject:7"}, "subject:subject:7"),
+        # Nor does an address become a subject, or another address.
+        ({"email": "7", "sub": "8"}, "8"),
+        ({"email": "subject:olga@x.org", "sub": "8"}, "8"),
+        ({"email": "\N{KELVIN SIGN}ate@x.org", "sub": "8"}, "8"),
     ],
 )
 def test_a_login_is_known_by_a_verified_address_or_its_subject(claims: dict[str, Any], identity: str) -> None:
     assert identity_of(claims) == identity
+
+
+def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -> None:
+    set_member(project, "olga@x.org", "organizer", "shell")
+    set_member(project, "7", "assessor", "shell", "ann")
+    subject = identity_of({"sub": "olga@x.org"})
+    with pytest.raises(NotAllowed):
+        project.acting_as(subject).require("see boards")
+    # As the refusal names it, an organizer gives it a role of its own; one that was given to a plain subject stays.
+    member = set_member(project, subject, "viewer", "shell", "eve")
+    assert project.acting_as(subject).member() == member and member.role == "viewer"
+    kept = project.acting_as(identity_of({"sub": "7"})).member()
+    assert kept is not None and kept.name == "ann"
+    cased = identity_of({"sub": "Bob@Corp"})
+    assert set_member(project, cased, "viewer", "shell").identity == cased
+    assert project.acting_as(cased).member() is not None
 
 
 def test_a_login_that_says_nothing_is_nobody() -> None:
