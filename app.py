@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import streamlit as st
@@ -21,6 +22,7 @@ from pages.parts.shared import (
     presence,
     presses,
     refused_logins,
+    request_guard,
     safe_headers,
     screens,
     ui,
@@ -28,9 +30,10 @@ from pages.parts.shared import (
 )
 
 if __name__ == "__main__":
-    # A file of our own: the browser would fetch a Material icon for its tab from the network.
-    icon = Path(__file__).parent / "docs" / "icon.png"
-    st.set_page_config(page_title=ui.NAME, page_icon=icon, layout="wide")
+    # An icon of our own: the browser would fetch a Material icon for its tab from the network. As an address that holds
+    # the image, it is there before a login, when the server hands out no file.
+    icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
+    st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
     visitor.begin()
     provide_keys(visitor.secret)
@@ -69,5 +72,9 @@ else:
         on_script_error=failures.show,
         lifespan=ui.served,
         routes=[*routes(ui.hosts, login.can_log_in), screens.first_by_name()],
-        middleware=[Middleware(safe_headers.SafeHeaders), Middleware(refused_logins.RefusedLogins)],
+        middleware=[
+            Middleware(safe_headers.SafeHeaders),
+            Middleware(request_guard.RequestGuard),
+            Middleware(refused_logins.RefusedLogins),
+        ],
     )

@@ -63,6 +63,8 @@ LIMITS: dict[str, Limit] = {
         Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "a file of answers that an endpoint gives for a batch, expanded"),
         Limit("ENDPOINT_KEPT", 20_000, "characters", "what is kept of an answer beside its grade"),
         Limit("REQUEST", 16 << 30, "bytes", "a request to the API, with its files"),
+        Limit("UPLOAD", 512 * _MIB, "bytes", "a file that a browser uploads"),
+        Limit("UPLOADS", 2 << 30, "bytes", "all files that a browser tab uploaded, until it is closed or reloaded"),
         Limit("REQUESTS", 600, "requests", "what is asked with one token in a minute"),
         Limit(
             "ENDPOINT_TOKENS", 2_000_000, "tokens", "what an endpoint may report as read, or as written, by one call"

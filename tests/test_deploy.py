@@ -12,6 +12,7 @@ import yaml
 from streamlit.config import get_config_options
 
 from core.cli import cli
+from core.limits import LIMITS
 from pages.parts.shared import login, ui
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,9 +60,8 @@ def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
 
 def test_the_proxy_takes_uploads_as_large_as_the_app_does() -> None:
     allowed = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
-    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     # Caddy's megabytes are of 1,000,000 bytes, and a form has lines around a file.
-    assert allowed is not None and int(allowed[1]) * 10**6 > settings["server"]["maxUploadSize"] * 2**20 + 10**6
+    assert allowed is not None and int(allowed[1]) * 10**6 > LIMITS["UPLOAD"].default + 10**6
 
 
 def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:

@@ -49,7 +49,8 @@ def create(path: Path) -> Project:
     Raises:
         InputError: there is a file already, or the folder cannot be written.
     """
-    if path.exists():
+    # A link that leads nowhere is a file of this name, too: a database would be made where it leads.
+    if os.path.lexists(path):
         raise InputError(f"There is a file of this name already: {path}.", "Choose another name, or open it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from core.cli.guests import act_of
 from core.errors import InputError, NotAllowed, WorkbenchError
@@ -65,15 +66,31 @@ def check_host(header: str, allowed: Sequence[str]) -> None:
 
     Args:
         header: the request's `Host`.
-        allowed: names and numbers of this server; those of this computer are, without being named.
+        allowed: names and numbers of this server, or patterns such as *.example.org; those of this computer are
+            allowed without being named.
 
     Raises:
         NotAllowed: it is another name.
     """
     host = header.rsplit(":", 1)[0] if not header.endswith("]") else header
     host = host.strip("[]").lower()
-    if allowed and host not in {*LOOPBACK, *(name.lower() for name in allowed)}:
+    if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
         raise NotAllowed("This server is not asked under this name.", "Ask it under one of server.allowedHosts.")
+
+
+def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
+    """Refuse a request by a page of another origin; another port of the same host is another origin.
+
+    Args:
+        origin: the request's `Origin`; None if it has none, because no page sends it.
+        host: the request's `Host`.
+        allowed: further origins whose pages may send it.
+
+    Raises:
+        NotAllowed: it is another origin.
+    """
+    if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
+        raise NotAllowed("A page of another origin sent this request.", "Open the page of this server.")
 
 
 def let_in(headers: Mapping[str, str]) -> Visitor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -22,7 +23,7 @@ from tests.made.browser import ready, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
 from tests.made.projects import fill, new_project
 from tests.made.viewer_ways import FOR_VIEWERS, WAYS, Scene
-from tests.made.visitor import Visitor
+from tests.made.visitor import DEADLINE, XSRF, Visitor
 
 COOKIE, TOKENS, SESSION = "_streamlit_user", "_streamlit_user_tokens", "_streamlit_session"
 SIGNS = "what-signs-the-cookies-of-this-test-and-of-no-other"
@@ -30,6 +31,8 @@ WORD = "Zanzibar"
 """Of every question."""
 PASSAGE = "text of p1"
 HOURS = 2
+UPLOAD = 1 << 20
+"""Bytes of a file to upload, at most; half as much more in a tab."""
 
 
 @dataclass
@@ -71,6 +74,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             f'server_metadata_url = "{provider.url}/.well-known/openid-configuration"\n'
         )
         patched.setenv("EXAM_LOGIN_HOURS", str(HOURS))
+        patched.setenv("EXAM_LIMIT_UPLOAD", str(UPLOAD))
+        patched.setenv("EXAM_LIMIT_UPLOADS", str(UPLOAD * 3 // 2))
         with serving(folder / "projects", folder / "server.log", secrets=secrets) as server:
             yield Served(server.address, provider, folder / "server.log")
 
@@ -291,6 +296,95 @@ def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, 
         # A form of another site has the cookies at best, and not what the app's own script reads from one of them.
         sent = olga.ask(f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example")
         assert sent.status in (400, 403), sent
+
+
+def upload(visitor: Visitor, session: str, size: int = 10, name: str = "1", method: str = "PUT") -> int:
+    """What the server answers to the upload of a file."""
+    head = 'Content-Disposition: form-data; name="file"; filename="a.run"'
+    body = f"--edge\r\n{head}\r\n\r\n{'x' * size}\r\n--edge--\r\n".encode()
+    visitor.cookies.get(XSRF) or visitor.ask("/_stcore/health")
+    headers = {"X_Xsrftoken": visitor.cookies[XSRF], "Content_Type": "multipart/form-data; boundary=edge"}
+    return visitor.ask(f"/_stcore/upload_file/{session}/{name}", method, body, **headers).status
+
+
+def test_only_people_with_a_role_upload_files_and_to_tabs_of_their_own(app: Served, olga: Visitor) -> None:
+    stranger, stray = app.visitor(), app.come("stray")
+    with stranger.open() as unknown, stray.open() as roleless, olga.open() as own:
+        for visitor, tab in (
+            (stranger, unknown), (stranger, own), (stray, roleless), (stray, own), (olga, unknown), (olga, roleless),
+        ):  # fmt: skip
+            assert upload(visitor, tab.session, 1000) == 403
+            assert upload(visitor, tab.session, method="DELETE") == 403
+        assert upload(olga, own.session, 1000) == 204
+
+
+def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, olga: Visitor) -> None:
+    with olga.open() as tab, olga.open() as other:
+        assert upload(olga, tab.session, UPLOAD + 1) == 413
+        assert upload(olga, tab.session, UPLOAD * 2 // 3) == 204
+        assert upload(olga, tab.session, UPLOAD, "2") == 413
+        assert upload(olga, other.session, UPLOAD * 2 // 3) == 204
+        assert upload(olga, tab.session, method="DELETE") == 204
+        assert upload(olga, tab.session, UPLOAD * 2 // 3, "2") == 204
+        # One that does not say how long it is, and never ends, is refused before it is there.
+        connection = http.client.HTTPConnection(urlsplit(app.address).netloc, timeout=DEADLINE)
+        try:
+            connection.putrequest("PUT", f"/_stcore/upload_file/{tab.session}/3")
+            for name, value in {
+                "Cookie": olga.cookie, "X-Xsrftoken": olga.cookies[XSRF], "Transfer-Encoding": "chunked",
+                "Content-Type": "multipart/form-data; boundary=edge",
+            }.items():  # fmt: skip
+                connection.putheader(name, value)
+            connection.endheaders()
+            head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.run"\r\n\r\n'
+            for piece in [head, *[b"x" * (UPLOAD // 16)] * 18]:
+                connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+            assert connection.getresponse().status == 413
+        finally:
+            connection.close()
+
+
+def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(app: Served, olga: Visitor, vera: Visitor) -> None:
+    asta, stray = app.come("asta"), app.come("stray")
+    with asta.open("export") as export, vera.open() as viewing, olga.open("export") as others:
+        files = [one.deferred_file_id for one in export.elements() if getattr(one, "deferred_file_id", "")]
+        url = export.fetch(files[0])
+        assert asta.ask(url).status == 200 and PASSAGE not in url
+        # A tab of another person that knows the number of the button gets a file for asta.
+        for visitor, address in (
+            *((visitor, url) for visitor in (app.visitor(), stray, vera, olga)),
+            *((visitor, tab.fetch(files[0])) for visitor, tab in ((vera, viewing), (olga, others))),
+        ):
+            assert visitor.ask(address).status == 403, address
+        [own] = [others.fetch(one.deferred_file_id) for one in others.elements()
+                 if getattr(one, "deferred_file_id", "")][:1]  # fmt: skip
+        assert own != url and olga.ask(own).status == 200
+        # Nor does an answer tell whether a file is there.
+        stem, _, extension = url.rpartition(".")
+        for address in f"{stem[:-1]}.{extension}", f"{stem}0", "/media/0", "/media/", f"/media/{'é' * 112}":
+            assert olga.ask(quote(address)).status == 403, address
+
+
+def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor) -> None:
+    asta = app.come("asta")
+    left = Visitor(app.address, dict(asta.cookies))
+    assert left.ask("/_stcore/metrics").status == 200
+    with asta.open() as tab:
+        tab.press("Log out")
+    forged = Visitor(app.address, {COOKIE: signed({"is_logged_in": True, "email": "olga@x.org"}, "another secret")})
+    foreign = {"origin": "http://evil.example", "is_logged_in": True, "provider": "default", "aud": CLIENT,
+               "email": "olga@x.org", "iat": int(time.time())}  # fmt: skip
+    elsewhere = Visitor(app.address, {COOKIE: signed(foreign)})
+    for path in (
+        "metrics", "metrics/", "script-health-check", "message?hash=1", "agent/interact", "agent/openapi.json", "none",
+        "allowed-message-origins", "upload_file/_stcore/health", "upload_file/1/2",
+    ):  # fmt: skip
+        for visitor in app.visitor(), app.come("stray"), left, forged, elsewhere:
+            assert visitor.ask(f"/_stcore/{path}").status == 403, path
+    assert vera.ask("/_stcore/metrics").status == 200
+    # A browser asks for these before anybody has logged in.
+    for path in "/", "/question_bank", "/_stcore/health", "/_stcore/host-config":
+        assert app.visitor().ask(path).status == 200, path
 
 
 def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> None:

@@ -32,6 +32,11 @@ def status(server: Server, path: str, **headers: str) -> int:
 def test_a_page_of_another_site_opens_no_session(server: Server) -> None:
     assert status(server, "/_stcore/stream", Origin=server.address, **UPGRADE) == 101
     assert status(server, "/_stcore/stream", Origin="http://evil.example", **UPGRADE) == 403
+    # Cookies are the same for all ports of a host, and other programs of this computer serve pages, too.
+    port = urlsplit(server.address).port
+    for origin in f"http://localhost:{port + 1}", "http://localhost", f"http://127.0.0.1:{port}", "null", "http://[":
+        assert status(server, "/_stcore/stream", Origin=origin, **UPGRADE) == 403, origin
+        assert status(server, "/_stcore/metrics", Origin=origin) == 403, origin
 
 
 def test_a_page_whose_name_was_pointed_here_opens_no_session(server: Server) -> None:
@@ -39,6 +44,14 @@ def test_a_page_whose_name_was_pointed_here_opens_no_session(server: Server) -> 
     assert status(server, "/_stcore/stream", Origin=server.address, Host=f"evil.example:{port}", **UPGRADE) == 403
     there = f"evil.example:{port}"
     assert status(server, "/_stcore/stream", Origin=f"http://{there}", Host=there, **UPGRADE) == 403
+
+
+def test_nothing_is_shown_under_the_name_of_another_host(server: Server) -> None:
+    port = urlsplit(server.address).port
+    for path in "/", "/question_bank", "/static/none.js", "/media/0", "/healthz", "/_stcore/metrics", "/_stcore/health":
+        assert status(server, path, Host=f"evil.example:{port}") == 403, path
+        assert status(server, path, Host=f"localhost.evil.example:{port}") == 403, path
+        assert status(server, path, Host=f"127.0.0.1:{port}") in (200, 404), path
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets there")

@@ -30,6 +30,8 @@ def test_a_request_under_another_name_is_refused(api: Api) -> None:
     assert api.ask("GET", "/healthz")[0] == 200
     check_host("[::1]:8501", ["exam.example"])
     check_host("EXAM.example", ["exam.example"])
+    check_host("lab.exam.example:8501", ["*.exam.example"])
+    check_host("whatever", ["*"])
     with pytest.raises(NotAllowed):
         check_host("localhost.evil.example:8501", ["localhost"])
 

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import hmac
+import secrets
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from threading import Lock
+from typing import Any
 
 from streamlit.runtime import memory_media_file_storage
+from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.memory_media_file_storage import MemoryFile, MemoryMediaFileStorage
+
+from pages.parts.shared import login
 
 SECONDS = 120.0
 """For so long a file is kept that no screen shows any more."""
 MOST = 64 << 20
 """Bytes of such files together; one that is larger by itself is kept until the next one comes."""
+DIGITS = 56
+"""Of each half of an id: what tells the content, and what tells the person."""
+
+
+_KEY = secrets.token_bytes(32)
+_drawn_for: ContextVar[str | None] = ContextVar("whose screen offers the file that is made", default=None)
+
+
+def is_for(name: str, person: str) -> bool:
+    """Whether a file to download was made for a person, by its name in the address."""
+    digest = name[:DIGITS]
+    return hmac.compare_digest(name.partition(".")[0].encode(), _sealed(digest, person).encode())
+
+
+def _sealed(digest: str, person: str | None) -> str:
+    """The id of a file: it proves for whom the file was made, and nobody can work it out from the content."""
+    return digest + hashlib.blake2b(f"{digest}{person}".encode(), key=_KEY, digest_size=DIGITS // 2).hexdigest()
 
 
 class LastingFiles(MemoryMediaFileStorage):
@@ -23,7 +48,7 @@ class LastingFiles(MemoryMediaFileStorage):
     Streamlit lets go of a file that was made at a click once any two runs of the app have ended, whoever's they are:
     with twenty people at work that is before a browser far away has asked for it. And it takes two large files for one
     where their length, beginning, middle and end are alike, so that qrels of which a label changed could be those of
-    before: here a file is told by all of its content.
+    before: here the id of a file depends on all of its content, and on the person for whom it was made.
 
     Args:
         media_endpoint: path under which files are served.
@@ -42,12 +67,13 @@ class LastingFiles(MemoryMediaFileStorage):
         """Take a file in; its id."""
         if kind is not MediaFileKind.DOWNLOADABLE or isinstance(path_or_data, str):
             return super().load_and_get_id(path_or_data, mimetype, kind, filename)
-        told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=28)
+        told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=DIGITS // 2)
         told.update(path_or_data)
+        file_id = _sealed(told.hexdigest(), _drawn_for.get() or login.identity())
         with self._lock:
-            self._let_go.pop(told.hexdigest(), None)
-            self._files_by_id[told.hexdigest()] = MemoryFile(path_or_data, mimetype, kind, filename)
-        return told.hexdigest()
+            self._let_go.pop(file_id, None)
+            self._files_by_id[file_id] = MemoryFile(path_or_data, mimetype, kind, filename)
+        return file_id
 
     def delete_file(self, file_id: str) -> None:
         """Let go of a file; one to download stays for a while."""
@@ -71,5 +97,17 @@ class LastingFiles(MemoryMediaFileStorage):
 
 
 def install() -> None:
-    """Let the app that is made next keep its files so; Streamlit has no option for it."""
+    """Have the app that is made next keep its files so; Streamlit has no option for it."""
     memory_media_file_storage.MemoryMediaFileStorage = LastingFiles  # type: ignore[misc]
+    add = MediaFileManager.add_deferred
+
+    def add_deferred(manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any) -> str:
+        return add(manager, functools.partial(_make_for, login.identity(), data_callable), *given, **further)
+
+    MediaFileManager.add_deferred = add_deferred  # type: ignore[method-assign]
+
+
+def _make_for(person: str | None, make: Callable[[], Any]) -> Any:
+    """Make a file when its button is pressed: Streamlit asks for it in a thread that knows nobody."""
+    _drawn_for.set(person)
+    return make()

@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.auth_util import get_origin_from_redirect_uri
 from streamlit.errors import StreamlitAuthError, StreamlitMissingAuthlibError
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_websocket import (
+    _get_signed_cookie_with_chunks,
+    _parse_decoded_user_cookie,
+)
 
 from core.errors import InputError, NotAllowed, WorkbenchError
 from core.project import ACTS, ActName, Member, Project, identity_of
@@ -54,6 +60,13 @@ def claims() -> Mapping[str, Any] | None:
     return st.user.to_dict() if st.user.is_logged_in else None
 
 
+def claims_in(cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Claims of the login whose cookie a request carries; None if it carries none that this server signed."""
+    signed = _get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
+    said = _parse_decoded_user_cookie(signed, get_origin_from_redirect_uri() or "") if signed else {}
+    return said if said.get("is_logged_in") else None
+
+
 def expired(said: Mapping[str, Any], now: float | None = None) -> bool:
     """Whether a login is too old to count.
 
@@ -95,9 +108,18 @@ def identity() -> str | None:
     Raises:
         NotAllowed: they are not logged in, or no longer, or for another application.
     """
-    if not needed():
-        return None
-    said = claims()
+    return proven(claims()) if needed() else None
+
+
+def proven(said: Mapping[str, Any] | None) -> str:
+    """The identity of a person by the claims of their login.
+
+    Args:
+        said: claims of the identity token; None if there is no login.
+
+    Raises:
+        NotAllowed: there is no login, it has ended, or it is for another application.
+    """
     if said is None or _mark(said) in _ended:
         raise NotAllowed("You are not logged in.", "Log in, and follow the link once more.")
     if not meant_for_us(said):

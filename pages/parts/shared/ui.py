@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from core.graders import provide_endpoints, provide_keys
+from core.limits import limit
 from core.project import ActName, Project, outsider, projects_folder
 from core.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
@@ -55,6 +57,8 @@ async def served(_: st.App) -> AsyncIterator[None]:
     The project that was named at its start is open from then on, so that commands and scripts find it there.
     """
     send_at_once()
+    # In megabytes: screens name this limit, and Streamlit refuses a larger file.
+    config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
     open_doors(_own_address())
     # A command may come before anybody has opened a screen.
     provide_keys(visitor.secret)
@@ -93,15 +97,25 @@ def hosts() -> Sequence[str]:
 
 
 def projects() -> dict[str, Path]:
-    """Every project that can be opened, by name: those of the projects folder and the one named at start.
+    """Every project that can be opened, by name.
 
     Where people log in, those in which whoever is here has a role; no screen tells of others.
     """
-    found = {path.stem: path for path in sorted(projects_folder().glob("*.duckdb"))}
-    if named := os.environ.get("EXAM_PROJECT"):
-        found = {Path(named).stem: Path(named)} | found
     known = login.identity()
-    return found if known is None else with_role(found, known)
+    return project_files() if known is None else with_role(project_files(), known)
+
+
+def project_files() -> dict[str, Path]:
+    """The projects of this server by name: files of the projects folder, and the project named at start.
+
+    Where people log in, links in that folder are left out: the server may open files that those who may write into the
+    folder must not open.
+    """
+    links = not login.needed()
+    files = [path for path in sorted(projects_folder().glob("*.duckdb")) if path.is_file()]
+    found = {path.stem: path for path in files if links or not path.is_symlink()}
+    named = os.environ.get("EXAM_PROJECT")
+    return {Path(named).stem: Path(named)} | found if named else found
 
 
 def frame(screen: str) -> DeltaGenerator:
