@@ -270,7 +270,8 @@ def close_all() -> None:
 
 def is_open(path: Path) -> bool:
     """Whether this process has a file open already; it shares the engine's log then."""
-    file = path.resolve()
+    # Unlike Path.resolve, it returns a link that leads to itself.
+    file = Path(os.path.realpath(path))
     return any(database._file == file and not database._closed for database in list(_open))
 
 
@@ -333,7 +334,7 @@ def working_folder(path: Path) -> Path:
     It is the only folder that the engine may read and write. It lies in the folder that EXAM_SPILL names, else beside
     the file, so that there is as much room as for the project.
     """
-    file = path.resolve()
+    file = Path(os.path.realpath(path))
     if file not in _working_folders:
         folder = Path(os.environ.get(SPILL) or file.parent)
         if not os.access(folder, os.W_OK) or as_pattern(folder) != folder:

@@ -73,7 +73,8 @@ def set_member(
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         before = known.get(identity)
-        name = as_name(name if name is not None else before.name if before else identity.removeprefix(SUBJECT).split("@")[0])
+        usual = before.name if before else identity.removeprefix(SUBJECT).split("@")[0]
+        name = as_name(usual if name is None else name)
         new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
         _check(cursor, new)
         if before is None or new != replace(before, further=()):

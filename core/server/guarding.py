@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -72,8 +73,7 @@ def check_host(header: str, allowed: Sequence[str]) -> None:
     Raises:
         NotAllowed: it is another name.
     """
-    host = header.rsplit(":", 1)[0] if not header.endswith("]") else header
-    host = host.strip("[]").lower()
+    host = re.sub(r":\d*$", "", header).strip("[]").lower()
     if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
         raise NotAllowed("This server is not asked under this name.", "Ask it under one of server.allowedHosts.")
 

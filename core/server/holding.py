@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ def hold(path: Path) -> Project:
         InputError: there is no such file.
         ProjectError: it cannot be opened.
     """
-    file = path.resolve()
+    # Unlike Path.resolve, it returns a link that leads to itself, which is refused with a sentence when it is opened.
+    file = Path(os.path.realpath(path))
     with _changing:
         known = _held.get(file)
         if known is not None and not known.project.closed:
@@ -66,7 +68,7 @@ def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
         projects: files by name.
         identity: what their login is known by, see `core.project.identity_of`.
     """
-    return {name: path for name, path in projects.items() if identity in _people(path.resolve())}
+    return {name: path for name, path in projects.items() if identity in _people(Path(os.path.realpath(path)))}
 
 
 def _people(file: Path) -> Collection[str]:

@@ -32,8 +32,9 @@ def test_a_request_under_another_name_is_refused(api: Api) -> None:
     check_host("EXAM.example", ["exam.example"])
     check_host("lab.exam.example:8501", ["*.exam.example"])
     check_host("whatever", ["*"])
-    with pytest.raises(NotAllowed):
-        check_host("localhost.evil.example:8501", ["localhost"])
+    for host in "localhost.evil.example:8501", "localhost:8501/healthz?", "localhost:80@evil.example", "", ":8501":
+        with pytest.raises(NotAllowed):
+            check_host(host, ["localhost"])
 
 
 def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Callable
@@ -23,23 +22,15 @@ SECONDS = 120.0
 """For so long a file is kept that no screen shows any more."""
 MOST = 64 << 20
 """Bytes of such files together; one that is larger by itself is kept until the next one comes."""
-DIGITS = 56
-"""Of each half of an id: what tells the content, and what tells the person."""
 
 
 _KEY = secrets.token_bytes(32)
 _drawn_for: ContextVar[str | None] = ContextVar("whose screen offers the file that is made", default=None)
 
 
-def is_for(name: str, person: str) -> bool:
-    """Whether a file to download was made for a person, by its name in the address."""
-    digest = name[:DIGITS]
-    return hmac.compare_digest(name.partition(".")[0].encode(), _sealed(digest, person).encode())
-
-
-def _sealed(digest: str, person: str | None) -> str:
-    """The id of a file: it proves for whom the file was made, and nobody can work it out from the content."""
-    return digest + hashlib.blake2b(f"{digest}{person}".encode(), key=_KEY, digest_size=DIGITS // 2).hexdigest()
+def mark_of(person: str | None) -> str:
+    """What the ids of all files of a person begin with; it shows nothing of the person."""
+    return hashlib.blake2b(str(person).encode(), key=_KEY, digest_size=16).hexdigest()
 
 
 class LastingFiles(MemoryMediaFileStorage):
@@ -67,9 +58,9 @@ class LastingFiles(MemoryMediaFileStorage):
         """Take a file in; its id."""
         if kind is not MediaFileKind.DOWNLOADABLE or isinstance(path_or_data, str):
             return super().load_and_get_id(path_or_data, mimetype, kind, filename)
-        told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=DIGITS // 2)
+        told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=28)
         told.update(path_or_data)
-        file_id = _sealed(told.hexdigest(), _drawn_for.get() or login.identity())
+        file_id = mark_of(_drawn_for.get() or login.identity()) + told.hexdigest()
         with self._lock:
             self._let_go.pop(file_id, None)
             self._files_by_id[file_id] = MemoryFile(path_or_data, mimetype, kind, filename)

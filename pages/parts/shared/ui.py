@@ -57,14 +57,14 @@ async def served(_: st.App) -> AsyncIterator[None]:
     The project that was named at its start is open from then on, so that commands and scripts find it there.
     """
     send_at_once()
-    # In megabytes: screens name this limit, and Streamlit refuses a larger file.
-    config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
     open_doors(_own_address())
     # A command may come before anybody has opened a screen.
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     try:
         login.can_log_in()
+        # In megabytes: screens name this limit, and Streamlit refuses a larger file while it arrives.
+        config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
