@@ -412,6 +412,9 @@ def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor)
         for visitor in app.visitor(), app.come("stray"), left, forged, elsewhere:
             assert visitor.ask(f"/_stcore/{path}").status == 403, path
     assert vera.ask("/_stcore/metrics").status == 200
+    # Nothing that the first screen shows before a login is a file of the server's.
+    with app.visitor().open() as tab:
+        assert tab.holds("data:image/png;base64,") and not tab.holds("/media/")
     # A browser asks for these before anybody has logged in.
     for path in "/", "/question_bank", "/_stcore/health", "/_stcore/host-config":
         assert app.visitor().ask(path).status == 200, path
@@ -510,12 +513,18 @@ def test_a_screen_shows_what_others_saved_once_nobody_types_there(
 @pytest.mark.browser
 def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("")
-    app.provider.behave(email="asta@x.org")
+    app.provider.behave(email="olga@x.org")
     visit(page, f"{app.address}/question_bank")
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_text("asta, assessor")).to_be_visible()
+    expect(page.get_by_text("olga, organizer")).to_be_visible()
+    page.locator("input[type=file]").first.set_input_files({"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"})
+    expect(page.get_by_text("Say what each file is, or leave it out.")).to_be_visible()
+    page.get_by_role("link", name="Activity").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    assert download.value.path().stat().st_size
     assert page.evaluate("document.cookie").find(COOKIE) == -1
-    page.get_by_role("link", name="Question bank").click()
+    page.get_by_role("link", name="Question bank").first.click()
     expect(page.get_by_role("heading", name="Question bank", level=1)).to_be_visible()
     ready(page)
     # The screen may say so before the browser has been to where its cookies are taken.
