@@ -349,6 +349,8 @@ def test_only_people_with_a_role_upload_files(app: Served, olga: Visitor) -> Non
 
 def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, olga: Visitor) -> None:
     with olga.open() as tab, olga.open() as other:
+        # In megabytes, as the screen names it.
+        assert [one.max_upload_size_mb for one in tab.elements() if hasattr(one, "max_upload_size_mb")] == [1]
         assert upload(olga, tab.session, UPLOAD + 1) == 413
         assert upload(olga, tab.session, UPLOAD * 2 // 3) == 204
         assert upload(olga, tab.session, UPLOAD, "2") == 413
