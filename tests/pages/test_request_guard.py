@@ -14,6 +14,7 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
+from pages.parts.shared import request_guard
 from pages.parts.shared.request_guard import RequestGuard, release_uploads
 
 HOUR = 3600
@@ -61,6 +62,18 @@ def test_files_of_a_tab_are_kept_until_it_cannot_come_back(
     release_uploads()
     # What a screen made of its files goes, too.
     assert not uploads.file_storage and tab.ended and not tab.session_state
+
+
+def test_files_that_were_imported_make_room_for_others(
+    monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
+) -> None:
+    monkeypatch.setattr(
+        request_guard, "get_script_run_ctx", lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads)
+    )
+    for session, size in ("mine", 10), ("mine", 20), ("other", 10):
+        add(uploads, session, size)
+    request_guard.forget([SimpleNamespace(file_id="of 10")])  # type: ignore[list-item]
+    assert list(uploads.file_storage["mine"]) == ["of 20"] and list(uploads.file_storage["other"]) == ["of 10"]
 
 
 def test_room_is_kept_for_uploads_that_are_on_their_way(

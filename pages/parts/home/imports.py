@@ -13,7 +13,7 @@ from core.exchange import IMPORTERS, Group, Imported, Options, import_groups
 from core.formats import KINDS_OF_FILE, Source, detect, looked_for, unrecognised
 from core.project import Project
 from core.text import file_size, how_many, one_line
-from pages.parts.shared import presses, ui
+from pages.parts.shared import presses, request_guard, ui
 from pages.parts.shared.html import visible
 
 NOTES_SHOWN = 8
@@ -79,6 +79,7 @@ def imports(project: Project) -> None:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
             imported = import_groups(project, asked, ui.author())
+        request_guard.forget(uploads)
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
         st.session_state["imported last"] = project.name, "; ".join(map(_counted, imported))
         st.rerun()

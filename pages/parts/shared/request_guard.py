@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -12,6 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import NotAllowed, WorkbenchError
 from core.limits import exceeded, limit
@@ -95,6 +97,13 @@ def _check_person(request: HTTPConnection, path: str) -> None:
             raise NotAllowed("You have no role in any project of this server.", "Ask an organizer for one.")
         if MEDIA in path and not path.partition(MEDIA)[2].startswith(lasting_files.mark_of(person)):
             raise NotAllowed("This file is not yours.", "Download it from a screen of your own.")
+
+
+def forget(files: Iterable[UploadedFile]) -> None:
+    """Drop uploaded files that the tab needs no longer, which makes room for others."""
+    tab = get_script_run_ctx()
+    for file in files if tab is not None else ():
+        tab.uploaded_file_mgr.remove_file(tab.session_id, file.file_id)
 
 
 def release_uploads() -> None:
