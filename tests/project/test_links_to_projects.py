@@ -12,6 +12,9 @@ from core.project import create, find_door
 from core.server import hold, let_go, with_role
 from pages.parts.shared import login, ui
 from tests.made.projects import new_project
+from tests.made.screens import served, visit
+
+__all__ = ["served"]  # fixture
 
 
 @pytest.fixture
@@ -52,10 +55,20 @@ def test_no_project_is_made_where_a_link_leads(links: Path) -> None:
     assert not (links.parent / "none.duckdb").exists()
 
 
+def test_a_link_that_leads_to_no_project_is_a_sentence_on_the_screen(
+    links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    for name in "none", "loop", "notes":
+        app = visit("home", project=name)
+        assert app.error and not app.exception
+
+
 def test_a_shared_server_offers_no_links(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
-    assert sorted(ui.project_files()) == ["notes", "own", "real"]
+    assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     assert sorted(ui.project_files()) == ["own"]
     # The folder may be a link, and so may the project that is named at start: who runs the server has named them.

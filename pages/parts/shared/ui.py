@@ -108,12 +108,11 @@ def projects() -> dict[str, Path]:
 def project_files() -> dict[str, Path]:
     """The projects of this server by name: files of the projects folder, and the project named at start.
 
-    Where people log in, links in that folder are left out: the server may open files that those who may write into the
-    folder must not open.
+    Where people log in, only plain files of that folder count: by a link the server could open a file that those who
+    may write into the folder must not open.
     """
-    links = not login.needed()
-    files = [path for path in sorted(projects_folder().glob("*.duckdb")) if path.is_file()]
-    found = {path.stem: path for path in files if links or not path.is_symlink()}
+    every, shared = sorted(projects_folder().glob("*.duckdb")), login.needed()
+    found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
     named = os.environ.get("EXAM_PROJECT")
     return {Path(named).stem: Path(named)} | found if named else found
 
