@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from core.atomic_files import keep_private
 from core.graders import provide_access, provide_endpoints, provide_keys
 from core.server import routes
 from pages.parts.bank import window as bank_window
@@ -65,6 +66,7 @@ if __name__ == "__main__":
         ui.say_reopened()
     presses.presses().forget()
 else:
+    keep_private()
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
     lasting_files.install()
     app = st.App(

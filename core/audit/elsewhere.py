@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from core.audit.dealing import assessor_name, take
@@ -33,7 +34,12 @@ class Sheet:
 
 
 def sheet(
-    project: Project, audit: Audit, form: SheetForm = "tsv", assessor: str | None = None, most: int | None = None
+    project: Project,
+    audit: Audit,
+    form: SheetForm = "tsv",
+    assessor: str | None = None,
+    most: int | None = None,
+    deliver: Callable[[str], object] | None = None,
 ) -> Sheet:
     """The open passages of the newest batch that nobody holds, with the queries' questions and without any label.
 
@@ -41,6 +47,7 @@ def sheet(
         assessor: holds their queries from now on, until they are given back (`give_back`), so that nobody is dealt them
             here; for None they stay free, and whoever judges a passage first has it.
         most: about how many passages: queries are taken whole until there are so many; all for None.
+        deliver: writes the sheet. If it fails, nothing is recorded.
 
     Raises:
         InputError: no batch waits for judgments, or nothing of it is free.
@@ -64,7 +71,10 @@ def sheet(
                     take(cursor, state, key, 1, name, None)
         places = [place for of_query in chosen.values() for place in of_query]
         log(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
-    return Sheet(write_sheet(_lines(project, audit, places), form), len(places), len(chosen))
+        text = write_sheet(_lines(project, audit, places), form)
+        if deliver is not None:
+            deliver(text)
+    return Sheet(text, len(places), len(chosen))
 
 
 def _lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:

@@ -11,10 +11,13 @@ from importlib import import_module
 from typing import Any, TextIO
 
 import click
+import duckdb
 
 from core import __version__
+from core.atomic_files import keep_private
 from core.cli.through import Elsewhere, go_through
 from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
+from core.project import no_room
 from core.text import one_line, with_escapes
 
 COMMANDS = {
@@ -100,6 +103,7 @@ class _Terminal:
 
 def main() -> None:
     """Run a command; exit 0 when done, 1 when the work failed, 2 for wrong use or bad input."""
+    keep_private()
     if threading.current_thread() is threading.main_thread():
         # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -140,8 +144,11 @@ def run(words: Sequence[str]) -> int:
     except WorkbenchError as error:
         click.echo(f"exam: {error}", err=True)
         return 2 if isinstance(error, InputError) else 1
-    except OSError as error:
-        if error.errno not in _UNUSABLE or error.filename is None:
+    except (OSError, duckdb.Error) as error:
+        if full := no_room("the project", error):
+            click.echo(f"exam: {full}", err=True)
+            return 1
+        if not isinstance(error, OSError) or error.errno not in _UNUSABLE or error.filename is None:
             raise
         click.echo(f"exam: {one_line(f'{error.filename}: {error.strerror}.', LONGEST_MESSAGE)}", err=True)
         return 2

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from core import cascade as room
+from core.atomic_files import write_file
 from core.cascade import Cascade, Portion, find_cascade
-from core.cli.export import write
 from core.cli.grade import price_words
 from core.cli.guests import close_unfinished
 from core.cli.options import (
@@ -308,7 +308,7 @@ def labels(name: str | None, project_path: Path | None, output: str, as_json: bo
     if output == "-":
         sys.stdout.write(content)
         return
-    write(Path(output), content.encode())
+    write_file(Path(output), content.encode())
     told: dict[str, Any] = {
         "file": output, "labels": len(found.labels), "from_expensive": found.from_expensive, "waiting": found.waiting
     }  # fmt: skip

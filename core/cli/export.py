@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.atomic_files import write_file, written
 from core.audit import audit_files
 from core.catalogue import how_to_grade
 from core.cli.options import counted, tell
@@ -28,6 +29,7 @@ from core.exchange import (
     reproduce,
     runs_zip,
 )
+from core.exchange.publication import Publication
 from core.formats import read_small
 from core.labels import Policy, basis, readiness
 from core.project import Project, current_author, log
@@ -54,16 +56,30 @@ class Asked:
     note: str
     require_complete: bool
 
+    def deliver(self, content: bytes) -> None:
+        """Write the file; standard output gets its content at the end of the command."""
+        if self.output != "-":
+            write_file(Path(self.output), content)
 
-def export_bytes(project: Project, what: str, asked: Asked) -> bytes:
-    """The content of an exported file.
+    def deliver_both(self, publication: Publication) -> None:
+        """Write the qrels and their manifest: both, or if one cannot be written, neither."""
+        assert self.save_manifest is not None
+        with written(self.save_manifest) as made:
+            made.write_bytes(manifest_json(publication.manifest).encode())
+            self.deliver(publication.qrels_bytes)
+
+
+def export_file(project: Project, what: str, asked: Asked) -> bytes:
+    """Write an exported file, and record it after the file is in its place; return its content.
 
     Raises:
-        InputError: it cannot be made.
+        InputError: it cannot be made, or not written.
+        ProjectError: the disk is full.
         GradingError: the labels are incomplete, and had to be complete.
     """
     content = _CONTENTS[what](project, asked)
     if what in ("bank", "graded", "leaderboard", "runs"):
+        asked.deliver(content)
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
     return content
@@ -81,32 +97,20 @@ def export_folder(project: Project, asked: Asked) -> None:
     tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write a file.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
-
-
 def _qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        return reproduce(project, _manifest(asked.manifest), author)
+        return reproduce(project, _manifest(asked.manifest), author, asked.deliver)
     if asked.source == "exam":
         _check(project, asked)
     elif asked.save_manifest or asked.require_complete:
         raise InputError("Judgments are exported as they came: they have no manifest.", "Leave --source away.")
     if asked.save_manifest is not None:
-        publication = publish(project, asked.policy, author, asked.binary, asked.note)
-        write(asked.save_manifest, manifest_json(publication.manifest).encode())
+        publication = publish(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
         tell(f"Wrote {asked.save_manifest}.")
         return publication.qrels_bytes
     content = qrels(project, asked.policy, asked.source, asked.binary).encode()
+    asked.deliver(content)
     with project.transaction() as cursor:
         log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
     return content
@@ -161,9 +165,11 @@ def _beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
 
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), _beside)
+        content = bundle_again(project, _manifest(asked.manifest), current_author(), _beside)
+        asked.deliver(content)
+        return content
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, _beside)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, _beside, asked.deliver)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:

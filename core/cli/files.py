@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from core.bank import counts
-from core.cli.export import EXPORTS, Asked, export_bytes, export_folder, write
+from core.cli.export import EXPORTS, Asked, export_file, export_folder
 from core.cli.guests import File
 from core.cli.options import (
     at_a_shell,
@@ -194,12 +194,10 @@ def export(
             export_folder(project, asked)
             content = b""
         else:
-            content = export_bytes(project, what, asked)
+            content = export_file(project, what, asked)
     if output == "-":
         sys.stdout.buffer.write(content)
         return
-    if what != "project":
-        write(Path(output), content)
     tell(f"Wrote {output}.")
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, TextIO
@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from core.atomic_files import make_folder, written
 from core.errors import InputError, ProjectError
-from core.project import Door, current_author, find_door
+from core.project import Door, current_author, find_door, no_room
 
 HEALTH_SECONDS = 20.0
 """Seconds that a server has to say that it is there."""
@@ -83,12 +84,16 @@ def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool]) -> i
     try:
         return _converse(connection, door, asked, here, number)
     except (OSError, http.client.HTTPException) as error:
-        raise ProjectError(
-            f"The server that has the project open went away ({type(error).__name__}).",
-            "What it had saved is saved. Look how far it came, then try again.",
-        ) from error
+        raise no_room("the output", error) or _gone(error) from error
     finally:
         connection.close()
+
+
+def _gone(error: Exception) -> ProjectError:
+    return ProjectError(
+        f"The server that has the project open went away ({type(error).__name__}).",
+        "What it had saved is saved. Look how far it came, then try again.",
+    )
 
 
 def _converse(
@@ -179,23 +184,34 @@ def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     if answer.status != 200:
         said = json.loads(answer.read() or b"{}")
         raise ProjectError(str(said.get("message") or "The server refused this."), str(said.get("hint") or ""))
-    while line := answer.readline():
-        yield json.loads(line)
+    try:
+        while line := answer.readline():
+            yield json.loads(line)
+    except OSError as error:
+        # Not to be taken for an error of a file that is being written.
+        raise _gone(error) from error
     raise http.client.IncompleteRead(b"")
 
 
 def _print(said: Iterator[dict[str, Any]]) -> int:
-    for one in said:
-        if "folder" in one:
-            Path(one["folder"]).mkdir(parents=True, exist_ok=True)
-        if "exit" in one:
-            return int(one["exit"])
-        if "file" in one:
-            _write(Path(one["file"], one.get("within", "")), base64.b64decode(one["data"]), bool(one.get("more")))
-        else:
-            for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
-                if name in one:
-                    _say(stream, base64.b64decode(one[name]))
+    # Files come in pieces. They are put in their places together, once all are there.
+    with ExitStack() as files:
+        made: dict[Path, Path] = {}
+        for one in said:
+            if "folder" in one:
+                make_folder(Path(one["folder"]))
+            if "exit" in one:
+                return int(one["exit"])
+            if "file" in one:
+                path = Path(one["file"], one.get("within", ""))
+                if path not in made:
+                    made[path] = files.enter_context(written(path))
+                with made[path].open("ab") as file:
+                    file.write(base64.b64decode(one["data"]))
+            else:
+                for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+                    if name in one:
+                        _say(stream, base64.b64decode(one[name]))
     return 1
 
 
@@ -209,14 +225,6 @@ def _say(stream: TextIO, words: bytes) -> None:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
         raise _Unread from error
-
-
-def _write(path: Path, content: bytes, more: bool) -> None:
-    try:
-        with path.open("ab" if more else "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
 
 
 def _connect(door: Door, seconds: float | None) -> http.client.HTTPConnection:

@@ -63,10 +63,11 @@ def bundle(
     binary: bool = False,
     note: str = "",
     beside: Beside = nothing_beside,
+    deliver: Callable[[bytes], object] | None = None,
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
-    Args: as for `core.exchange.publish`; and what goes in beside.
+    Args: as for `core.exchange.publish`; and what goes in beside. `deliver` writes the zip file.
 
     Returns:
         A zip file.
@@ -76,13 +77,20 @@ def bundle(
     """
     # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
     with project.transaction(act="publish", author=author) as cursor:
-        publication = publish(project, policy, author, binary, note)
-        files = _files(project, publication, beside)
-        hashes = _hashes(files)
-        sizes = {name: len(content) for name, content in sorted(files.items())}
-        number = publication.manifest["publication"]
-        log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=hashes, bytes=sizes)
-    return _packed(files)
+        packed: list[bytes] = []
+
+        def pack(publication: Publication) -> None:
+            files = _files(project, publication, beside)
+            hashes = _hashes(files)
+            sizes = {name: len(content) for name, content in sorted(files.items())}
+            number = publication.manifest["publication"]
+            log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=hashes, bytes=sizes)
+            packed.append(_packed(files))
+            if deliver is not None:
+                deliver(packed[0])
+
+        publish(project, policy, author, binary, note, pack)
+    return packed[0]
 
 
 _ACT = "export bundle"

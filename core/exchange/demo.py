@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from core.atomic_files import WorkingFolder, put_new
 from core.errors import GradingError, InputError, Report
 from core.exchange.exam_import import EXAM
 from core.exchange.importing import Options, import_files
@@ -35,12 +36,21 @@ def make_demo(
         InputError: the file is there already.
         GradingError: grading failed.
     """
-    # Made under another name, so that an interruption leaves nothing that looks like the demo.
-    making = path.with_name(f"{path.name}.making")
+    taken = InputError(f"{path} is there already.", "Open it, or remove it first.")
     if path.exists():
-        raise InputError(f"{path} is there already.", "Open it, or remove it first.")
-    making.unlink(missing_ok=True)
-    project = create(making)
+        raise taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made elsewhere, so that an interruption leaves nothing that looks like the demo.
+    with WorkingFolder(path.parent) as working:
+        _fill(making := working / path.name, author, grade, tell, sit)
+        if not put_new(making, path):
+            raise taken
+
+
+def _fill(
+    path: Path, author: str, grade: bool, tell: Callable[[str], None], sit: Callable[[Project], object] | None
+) -> None:
+    project = create(path)
     try:
         collection = [
             ("queries", [FILES / "queries.jsonl"], None),
@@ -62,7 +72,6 @@ def make_demo(
             sit(project)
     finally:
         project.close()
-    making.rename(path)
 
 
 def is_demo(project: Project) -> bool:

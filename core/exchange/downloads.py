@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from core.atomic_files import WorkingFolder
 from core.errors import InputError
 from core.exchange.exporting import qrels
 from core.exchange.parquet.project import export_project
@@ -89,7 +89,7 @@ def project_zip(project: Project, author: str) -> bytes:
     Raises:
         InputError: it cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix="exam-export-") as folder:
-        target = Path(folder) / f"{project.name}.zip"
+    with WorkingFolder() as folder:
+        target = folder / f"{project.name}.zip"
         export_project(project, target, author)
         return target.read_bytes()

@@ -7,13 +7,13 @@ all of it is written in one transaction. A preview writes to a passing copy.
 from __future__ import annotations
 
 import gc
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from core.atomic_files import WorkingFolder
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.answers_import import write_answers, write_factors
@@ -151,8 +151,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             raise InputError("There is no file to import.", "Name at least one.")
     project.require("import files", author=author)
     groups = sorted(groups, key=lambda group: order.index(group.kind))
-    with tempfile.TemporaryDirectory(dir=project.working_folder, ignore_cleanup_errors=True) as made:
-        folder = Path(made)
+    with WorkingFolder(project.working_folder) as folder:
         read = []
         for group in groups:
             report = Report()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -37,12 +37,20 @@ class Publication:
     qrels_bytes: bytes
 
 
-def publish(project: Project, policy: Policy, author: str, binary: bool = False, note: str = "") -> Publication:
+def publish(
+    project: Project,
+    policy: Policy,
+    author: str,
+    binary: bool = False,
+    note: str = "",
+    deliver: Callable[[Publication], object] | None = None,
+) -> Publication:
     """Make qrels of a policy and record all that it takes to make them again.
 
     Args:
         binary: 1 for a label from the min rating, else 0, instead of the label.
         note: why they are published, for people.
+        deliver: writes the files. If it fails, nothing is recorded.
 
     Raises:
         InputError: there is no such grader or version, or no label.
@@ -87,7 +95,10 @@ def publish(project: Project, policy: Policy, author: str, binary: bool = False,
             ),
         )
         log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
-    return Publication(manifest, content)
+        publication = Publication(manifest, content)
+        if deliver is not None:
+            deliver(publication)
+    return publication
 
 
 def _identify(cursor: Cursor) -> str:
@@ -134,17 +145,22 @@ def publications(project: Project) -> list[Manifest]:
     return [json.loads(text) for (text,) in rows]
 
 
-def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
+def reproduce(
+    project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] | None = None
+) -> bytes:
     """The qrels of a publication once more, to the byte, whatever was done to the project since; on record.
 
     Args:
         manifest: as `publish` made it.
+        deliver: writes the file. If it fails, nothing is recorded.
 
     Raises:
         InputError: it is of another project, is not known here, or was changed.
         ProjectError: the project no longer gives these qrels; says what differs.
     """
     content = remade(project, manifest)
+    if deliver is not None:
+        deliver(content)
     sha256 = manifest["qrels"]["sha256"]
     record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
     return content

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
+from core.atomic_files import WorkingFolder, make_folder, put, unwritable
 from core.bank import bank_for, without_answered_by_topic
 from core.errors import InputError
 from core.labels import Policy, basis, graded_pairs, label_qrels
@@ -67,17 +67,13 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
         return written
 
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            tempfile.TemporaryDirectory(dir=project.working_folder) as working,
-            tempfile.TemporaryDirectory(prefix=".shards-", dir=folder.parent) as beside,
-        ):
-            made = Path(working)
+        make_folder(folder.parent)
+        with WorkingFolder(project.working_folder) as made, WorkingFolder(folder.parent) as beside:
             (made / "shards").mkdir()
             rows = project.read(write)
             shutil.move(made / "shards", beside)
-            (Path(beside) / "shards").replace(folder)
+            put(beside / "shards", folder)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror}).") from error
+        raise unwritable(folder, error) from error
     record(project, author, "export shards", file=folder.name, grades=rows["grades"])
     return rows

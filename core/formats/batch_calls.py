@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from core.errors import InputError, Report
+from core.atomic_files import written
+from core.errors import Report
 from core.formats.source import Refused, Source, check_shape, open_byte_lines, parse_object
 from core.limits import exceeded, limit
 
@@ -72,19 +73,10 @@ def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
         Their number.
 
     Raises:
-        InputError: the file cannot be written; nothing is left of it.
+        InputError, ProjectError: as `core.atomic_files.written`; nothing is left of the file.
     """
-    begun = path.with_name(f"{path.name}.part")
-    try:
-        written = _write_parquet(calls, begun) if path.suffix == PARQUET else _write_lines(calls, begun)
-        begun.replace(path)
-    except OSError as error:
-        begun.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.", "Choose another place.") from error
-    except BaseException:
-        begun.unlink(missing_ok=True)
-        raise
-    return written
+    with written(path) as made:
+        return _write_parquet(calls, made) if path.suffix == PARQUET else _write_lines(calls, made)
 
 
 def call_line(call: WrittenCall) -> bytes:
@@ -94,19 +86,19 @@ def call_line(call: WrittenCall) -> bytes:
 
 
 def _write_lines(calls: Iterable[WrittenCall], path: Path) -> int:
-    written = 0
+    number = 0
     with path.open("wb") as out:
         for call in calls:
             out.write(call_line(call))
-            written += 1
-    return written
+            number += 1
+    return number
 
 
 def _write_parquet(calls: Iterable[WrittenCall], path: Path) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    written, waiting = 0, iter(calls)
+    number, waiting = 0, iter(calls)
     columns = pa.schema([(name, pa.string()) for name in ("custom_id", "url", "body", "answer", "error")])
     with pq.ParquetWriter(path, columns) as out:
         while batch := list(islice(waiting, ROWS)):
@@ -115,8 +107,8 @@ def _write_parquet(calls: Iterable[WrittenCall], path: Path) -> int:
                 for call in batch
             ]
             out.write_table(pa.Table.from_pylist(rows, columns))
-            written += len(batch)
-    return written
+            number += len(batch)
+    return number
 
 
 def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:

@@ -11,9 +11,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from core.atomic_files import WorkingFolder
 from core.catalogue import prices
 from core.errors import GradingError, Report
 from core.formats import URLS, Source, WrittenCall, read_replies, write_calls
@@ -109,8 +109,8 @@ class _Round:
             if batch.cancelling:
                 self._close(batch, "dropped")
                 return
-            with TemporaryDirectory() as folder:
-                path = Path(folder) / "calls.jsonl"
+            with WorkingFolder() as folder:
+                path = folder / "calls.jsonl"
                 self._write(batch, path)
                 file = self.service.upload(path, f"exam-{batch.mark}.jsonl")
             batch = self._note(batch, state="uploaded", file_id=file)
@@ -166,10 +166,10 @@ class _Round:
         answered, tokens = 0, Tokens()
         usual = self._usual()
         names: set[str] = set()
-        with TemporaryDirectory() as folder:
+        with WorkingFolder() as folder:
             sources = []
             for number, file in enumerate(seen.files):
-                path = Path(folder) / f"{number}.jsonl"
+                path = folder / f"{number}.jsonl"
                 self.service.download(file, path)
                 sources.append(Source.of(path))
             for replies in in_chunks(read_replies(sources, Report()), CHUNK):

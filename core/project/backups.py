@@ -7,7 +7,6 @@ its log, while no change is let in; that takes as long as reading the file does.
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import re
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import duckdb
 
+from core.atomic_files import WorkingFolder, link_new, put, put_new, remove_leftovers, sync, unwritable
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.database import connect, is_open
@@ -42,7 +42,7 @@ for source, target in zip(sys.argv[1::2], sys.argv[2::2]):
         with open(target, "rb+") as copy:
             os.fsync(copy.fileno())
     except OSError as error:
-        sys.exit(f"{error.filename2 or error.filename or target}: {error.strerror}")
+        sys.exit(str(error.errno))
 """
 
 
@@ -106,26 +106,19 @@ def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
         raise _taken(target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _clear_away(folder)
-        made = folder / f".{project.name}.{os.getpid()}.{datetime.now():%H%M%S%f}.making"
-        try:
+        with WorkingFolder(folder) as working:
+            made = working / f"{project.name}.duckdb"
             _copy_whole(project, made)
             wanted = [target] if of_file and target else _names(project, folder)
-            path = next((one for one in wanted if _put(made, one)), None)
-        finally:
-            _remove(made)
+            path = next((one for one in wanted if put_new(made, one)), None)
         if path is None:
             raise _taken(folder)
-        _settle(folder)
         if keep is not None and not of_file:
             for old in [one for one in backups(project.path, folder) if one.path != path][keep - 1 :]:
                 old.path.unlink(missing_ok=True)
         return _found(path, "backup")
     except OSError as error:
-        raise InputError(
-            f"{error.filename or folder}: the backup cannot be written ({error.strerror}).",
-            "Free some space, or name another place with -o.",
-        ) from error
+        raise unwritable(target or folder, error) from error
 
 
 def _taken(path: Path) -> InputError:
@@ -158,8 +151,10 @@ def _copy(project: Project, made: Path) -> None:
         command = [sys.executable, "-I", "-S", "-c", _COPY, *(str(path) for pair in pairs for path in pair)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["the copying process ended"])[-1]
-        raise InputError(f"The backup cannot be written: {said}.", "Free some space, or name another place with -o.")
+        code = (done.stderr.split() or [""])[-1]
+        if not code.isdecimal():
+            raise ProjectError("The process that copies the project ended early. No backup was made.", "Try again.")
+        raise OSError(int(code), os.strerror(int(code)))
 
 
 def verify(path: Path) -> None:
@@ -238,24 +233,21 @@ def restore(source: Path, path: Path, author: str) -> Restored:
         raise InputError(f"{path}: a backup cannot be put there.", "Name the project's own file.")
     if is_open(path):
         raise ProjectError(f"{path} is open here.", "Close the app, then restore it.")
-    made = path.with_name(f".{path.name}.{os.getpid()}.restoring")
     kept: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _copy_closed(source, made)
-        verify(made)
-        if path.exists():
-            _closed(path)
-            kept = _kept(path)
-        made.replace(path)
-        _settle(path.parent)
+        remove_leftovers(source.parent)
+        with WorkingFolder(path.parent) as working:
+            made = working / path.name
+            shutil.copyfile(source, made)
+            verify(made)
+            sync(made)
+            if path.exists():
+                _closed(path)
+                kept = _kept(path)
+            put(made, path, private=True)
     except OSError as error:
-        raise InputError(
-            f"{error.filename or path}: the backup cannot be put there ({error.strerror}).",
-            f"Nothing was lost: {kept.name if kept else path.name} is as it was.",
-        ) from error
-    finally:
-        _remove(made)
+        raise unwritable(path, error) from error
     # Brings an older one to this version, after a copy of its own.
     project = open_project(path)
     try:
@@ -265,13 +257,6 @@ def restore(source: Path, path: Path, author: str) -> Restored:
     finally:
         project.close()
     return Restored(path, kept)
-
-
-def _copy_closed(source: Path, target: Path) -> None:
-    """Copy a file that nobody has open in this process."""
-    shutil.copyfile(source, target)
-    with target.open("rb+") as copy:
-        os.fsync(copy.fileno())
 
 
 def _closed(path: Path) -> None:
@@ -291,29 +276,10 @@ def _closed(path: Path) -> None:
 def _kept(path: Path) -> Path:
     """Give a project another name beside its own, under which it stays when another file takes its place."""
     named = f"{path.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"
-    kept = next(one for one in _numbered(path.with_name(named)) if _put(path, one))
+    kept = next(one for one in _numbered(path.with_name(named)) if link_new(path, one))
     if (logged := checkpoints.log_of(path)).exists():
         logged.replace(checkpoints.log_of(kept))
     return kept
-
-
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-
-
-def _put(made: Path, path: Path) -> bool:
-    """Let a file have a name that no file has; whether it was free."""
-    try:
-        os.link(made, path)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A disk that gives a file one name only.
-        if path.exists():
-            return False
-        made.rename(path)
-    return True
 
 
 def _numbered(path: Path) -> Iterator[Path]:
@@ -353,28 +319,6 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _settle(folder: Path) -> None:
-    """Let the names in a folder outlast a loss of power."""
-    if os.name != "nt":
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
-
 def _remove(made: Path) -> None:
     made.unlink(missing_ok=True)
     checkpoints.log_of(made).unlink(missing_ok=True)
-
-
-def _clear_away(folder: Path) -> None:
-    """Delete what processes left that ended while they made a backup."""
-    for one in _files(folder):
-        if found := re.fullmatch(r"\..+\.(\d+)\.\d+\.making(\.wal)?", one.name):
-            try:
-                os.kill(int(found[1]), 0)
-            except (ProcessLookupError, OverflowError):
-                one.unlink(missing_ok=True)
-            except PermissionError:
-                continue

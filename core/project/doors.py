@@ -10,6 +10,8 @@ import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from core.atomic_files import WorkingFolder
+
 _log = logging.getLogger(__name__)
 
 LONGEST = 4096
@@ -54,13 +56,13 @@ def make_door(path: Path, address: str) -> Door | None:
     """
     file, project = door_file(path), path.resolve()
     door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _which(project))
-    made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        made.unlink(missing_ok=True)
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
-            json.dump(asdict(door), written)
-        # In the place of one that a killed server left.
-        made.replace(file)
+        with WorkingFolder(file.parent) as folder:
+            made = folder / file.name
+            made.write_text(json.dumps(asdict(door)), encoding="utf-8")
+            made.chmod(0o600)
+            # In the place of one that a killed server left.
+            made.replace(file)
     except OSError as error:
         _log.warning("%s: commands cannot be led to this server: %s", path, error.strerror)
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 
+from core.atomic_files import FULL, full_disk
 from core.errors import ProjectError
 from core.project.holders import Holder, holder
 
@@ -48,14 +49,9 @@ class _Fault:
 
 _FILE = re.compile(r'file "([^"]+)"')
 
-_NO_ROOM = _Fault(
-    re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"),
-    "There is no room left on the disk of {file}: what was asked could not be done, and nothing of it was saved.",
-    "Free some space, then do it again. All that was saved before is there and can be read.",
-)
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size")
 
 _FAULTS = (
-    _NO_ROOM,
     _Fault(
         re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
         "{file} cannot be written: it or its folder is closed to you, or it was opened only to be read.",
@@ -75,19 +71,31 @@ _FAULTS = (
 
 def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
     """A full disk, a file that must not be written or a damaged one, as an error that says so; None for all else."""
+    if full := no_room(path, error):
+        return full
     reason = str(error)
     found = next((one for one in _FAULTS if one.said.search(reason)), None)
-    if found is None:
-        return None
-    # What is being exported may be on another disk than the project; its log is called as it is, and more.
+    return None if found is None else ProjectError(found.sentence.format(file=_named(path, reason)), found.hint)
+
+
+def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
+    """A full disk, said by the engine or the system, as an error that says so; None for all else.
+
+    Args:
+        place: a file or folder on that disk, if the error names none.
+    """
+    if isinstance(error, OSError):
+        return full_disk(error.filename or place) if error.errno in FULL else None
+    if isinstance(error, duckdb.Error) and _NO_ROOM.search(str(error)):
+        return full_disk(_named(place, str(error)))
+    return None
+
+
+def _named(place: Path | str, reason: str) -> Path | str:
+    """The file that an error of the engine names, if it may be on another disk than a project."""
     named = _FILE.search(reason)
-    elsewhere = named is not None and not Path(named[1]).name.startswith(path.name)
-    return ProjectError(found.sentence.format(file=named[1] if named and elsewhere else path), found.hint)
-
-
-def no_room(path: Path, error: duckdb.Error) -> ProjectError | None:
-    """The same, for a full disk alone."""
-    return fault(path, error) if _NO_ROOM.said.search(str(error)) else None
+    # A project's log is called as the project is, and more.
+    return place if named is None or Path(named[1]).name.startswith(Path(place).name) else named[1]
 
 
 def check_kind(path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
+from core.atomic_files import WorkingFolder, put_new, remove_leftovers, unwritable
 from core.errors import InputError, ProjectError
 from core.project import checkpoints, migrations
 from core.project.database import Connection, Database, connect, is_open
@@ -51,21 +55,26 @@ def create(path: Path) -> Project:
     """
     # A link that leads nowhere is a file of this name, too: a database would be made where it leads.
     if os.path.lexists(path):
-        raise InputError(f"There is a file of this name already: {path}.", "Choose another name, or open it.")
+        raise _exists(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
-    connection = connect(path, made_here=True)
     try:
-        migrations.upgrade(connection)
+        with WorkingFolder(path.parent) as folder:
+            with connect(made := folder / path.name, made_here=True) as connection:
+                migrations.upgrade(connection)
+            if not put_new(made, path):
+                raise _exists(path)
     except duckdb.Error as error:
-        # What there is no room for leaves nothing behind that is no project.
-        connection.close()
-        path.unlink(missing_ok=True)
-        checkpoints.log_of(path).unlink(missing_ok=True)
         raise explained(path, error) from error
-    return Project(Database(path, connection))
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return Project(Database(path, connect(path, made_here=True)))
+
+
+def _exists(path: Path) -> InputError:
+    return InputError(f"There is a file of this name already: {path}.", "Choose another name, or open it.")
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
@@ -91,11 +100,14 @@ def open_project(path: Path, read_only: bool = False) -> Project:
         check_kind(path)
     read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     had_log = checkpoints.has_log(path)
+    for folder in path.parent, path.parent / "backups":
+        remove_leftovers(folder)
     connection = connect(path, read_only)
     try:
         if missing := missing_steps(path, connection):
             connection.close()
-            _upgrade(path, missing[0])
+            with _beside(path) as working:
+                _upgrade(path, missing[0], working)
             connection = connect(path, read_only)
         not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
     except BaseException as error:
@@ -121,36 +133,35 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     return list(migrations.names()[len(seen) :])
 
 
-def _upgrade(path: Path, step: str) -> None:
-    backup = path.with_name(f"{path.name}.before-{step}")
-    number = 2
-    while backup.exists():
-        # One that was restored, or copied back, and is upgraded once more.
-        backup, number = path.with_name(f"{path.name}.before-{step}-{number}"), number + 1
-    copy = path.with_name(f".{backup.name}.{os.getpid()}")
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A working folder for the copy of a project that is put aside before an upgrade."""
+    try:
+        with WorkingFolder(path.parent) as working:
+            yield working
+    except OSError as error:
+        raise ProjectError(
+            f"{path} has to be upgraded. The copy for that cannot be written ({error.strerror}).",
+            "Free some space, or move the project to a folder that you can write.",
+        ) from error
+
+
+def _upgrade(path: Path, step: str, working: Path) -> None:
+    copy = working / path.name
     try:
         # Closing writes the log into the file, so that the copy is whole.
         connect(path).close()
         shutil.copy2(path, copy)
     except ProjectError as error:
         raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
-    except OSError as error:
-        copy.unlink(missing_ok=True)
-        raise ProjectError(
-            f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
-            "Free some space, or put it in a folder that can be written.",
-        ) from error
-    try:
-        connection = connect(path)
-    except ProjectError:
-        copy.unlink()
-        raise
-    with connection:
+    with connect(path) as connection:
         if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
-            copy.unlink()
             return
-        copy.replace(backup)
+        # A project that was restored, or copied back, is upgraded again.
+        named = f"{path.name}.before-{step}"
+        numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
+        backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))
         try:
             migrations.upgrade(connection)
         except duckdb.Error as error:

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from core.errors import EngineError, InputError, NotAllowed, WorkbenchError
+from core.project import no_room
 from core.server import asking, grading, shell
 from core.server.describing import description
 from core.server.guarding import TooMuch, TooOften, Unknown, Visitor, check_host, check_rate, check_size, let_in
@@ -89,6 +90,8 @@ async def _guarded(hosts: Hosts, answer: Answer, request: Request) -> Response:
     except ClientDisconnect:
         return Response(status_code=400)
     except Exception as error:
+        if full := no_room("the project", error):
+            return _told(full)
         number = secrets.token_hex(3).upper()
         _log.error("error %s: %s", number, error, exc_info=error)
         said = {"message": "Something failed that should not have.", "hint": f"It is in the log under {number}."}

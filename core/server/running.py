@@ -6,13 +6,12 @@ import base64
 import json
 import logging
 import secrets
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.atomic_files import WorkingFolder
 from core.cli import run
 from core.cli.guests import Guest, hosting
 from core.graders import OWNER, VISITOR, acting
@@ -43,7 +42,7 @@ class Asked:
         owner: whether they are whoever the project's file belongs to, at a shell of this computer.
         terminal: whether they watch it on a terminal.
         background: whether a grading job goes on when the command has ended.
-        folder: where their files lie; deleted at the end.
+        working: holds their files; deleted at the end.
         files: by the words that name each in the command.
     """
 
@@ -53,12 +52,17 @@ class Asked:
     owner: bool = False
     terminal: bool = False
     background: bool = False
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="exam-")))
+    working: WorkingFolder = field(default_factory=WorkingFolder)
     files: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where their files lie."""
+        return self.working.path
 
     def discard(self) -> None:
         """Delete their files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.working.close()
 
 
 class Running:

@@ -14,6 +14,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
 from core.errors import InputError
+from core.project import no_room
 from core.server.guarding import TooMuch
 from core.server.running import Asked
 
@@ -93,4 +94,6 @@ def _copy(upload: UploadFile, path: Path) -> None:
         with path.open("xb") as file:
             shutil.copyfileobj(upload.file, file)
     except OSError as error:
-        raise InputError(f"A file could not be taken in ({error.strerror}).", "Give it a shorter name.") from error
+        raise no_room(path, error) or InputError(
+            f"A file could not be taken in ({error.strerror}).", "Give it a shorter name."
+        ) from error

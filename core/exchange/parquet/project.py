@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from core import __version__
+from core.atomic_files import WorkingFolder, make_folder, put, put_new, unwritable
 from core.errors import FileError, InputError, Problem
 from core.exchange.parquet.checks import faults, with_rows
 from core.exchange.parquet.manifest import (
@@ -70,37 +70,38 @@ def export_project(project: Project, target: Path, author: str) -> dict[str, int
     if taken or (target.suffix == ".zip" and target.exists()):
         raise InputError(f"{target}: there is something of this name already.", "Name a new folder or .zip file.")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent) as made:
-            folder = Path(made) / "project"
+        make_folder(target.parent)
+        # One transaction, so that all tables are of one moment, and the log line of the export is among them. It is
+        # committed after the files are in their place.
+        with (
+            WorkingFolder(target.parent) as working,
+            project.transaction(act="take everything out", author=author) as cursor,
+        ):
+            log(cursor, author, "export project", name=target.name)
+            made = working / target.name
+            folder = working / "tables" if target.suffix == ".zip" else made
             folder.mkdir()
-            tables = _write_folder(project, folder, target.name, author)
-            if target.suffix == ".zip":
-                packed = Path(made) / "project.zip"
-                write_zip({file.name: file for file in folder.iterdir()}, packed)
-                packed.replace(target)
-            else:
-                folder.replace(target)
+            tables = _write_folder(project, cursor, folder)
+            if folder != made:
+                write_zip({file.name: file for file in folder.iterdir()}, made)
+            put(made, target)
     except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror}).") from error
+        raise unwritable(target, error) from error
     return {table.name: table.rows for table in tables}
 
 
-def _write_folder(project: Project, folder: Path, name: str, author: str) -> list[Table]:
-    # One transaction, so that all tables are of one moment, and the log line of the export is among them.
-    with project.transaction(act="take everything out", author=author) as cursor:
-        log(cursor, author, "export project", name=name)
-        tables = [_write_table(cursor, table, project.working_folder, folder) for table in sorted(_tables(cursor))]
-        manifest = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "software": {"name": "Exam Workbench", "version": __version__},
-            "project": project.name,
-            "migrations": migrations.applied(cursor),
-            "sequences": _sequences(cursor),
-            "tables": [vars(table) for table in tables],
-        }
-        (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]:
+    tables = [_write_table(cursor, table, project.working_folder, folder) for table in sorted(_tables(cursor))]
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "software": {"name": "Exam Workbench", "version": __version__},
+        "project": project.name,
+        "migrations": migrations.applied(cursor),
+        "sequences": _sequences(cursor),
+        "tables": [vars(table) for table in tables],
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return tables
 
 
@@ -130,22 +131,24 @@ def import_project(source: Path, path: Path) -> Project:
             newer version, or holds what no project can. Nothing is made.
         ProjectError: there is no room on the disk. Nothing is made.
     """
+    taken = InputError(f"{path}: there is a file of this name already.", "Choose another name for the project.")
     if path.exists():
-        raise InputError(f"{path}: there is a file of this name already.", "Choose another name for the project.")
+        raise taken
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".import-", dir=path.parent) as made:
-            manifest, folder = read_project(source, Path(made) / "unpacked")
-            built = Path(made) / "project.duckdb"
+        with WorkingFolder(path.parent) as working:
+            manifest, folder = read_project(source, working / "unpacked")
+            built = working / "project.duckdb"
             try:
                 _build(built, manifest, folder, source)
             except duckdb.Error as error:
                 if full := no_room(path, error):
                     raise full from error
                 raise refused(source, MANIFEST, f"no project can be made of it ({first_line(error)})") from error
-            built.replace(path)
+            if not put_new(built, path):
+                raise taken
     except OSError as error:
-        raise InputError(f"{error.filename or source}: cannot be read or written ({error.strerror}).") from error
+        raise unwritable(path, error) from error
     return open_project(path)
 
 

@@ -7,13 +7,13 @@ import io
 import json
 import math
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
+from core.atomic_files import write_file
 from core.errors import InputError
 from core.graders.base import Outcome, Pair
 from core.graders.control import NOTHING_USED, Usage
@@ -241,14 +241,12 @@ class ShardFolder:
         """Put a shard there, whole or not at all; one of the same name gives way to it.
 
         Raises:
-            InputError: it cannot be written.
+            InputError, ProjectError: it cannot be written.
         """
+        if self._store is None:
+            write_file(Path(self._root, name), content)
+            return
         try:
-            if self._store is not None:
-                self._store.pipe_file(f"{self._root}/{name}", content)
-                return
-            begun = Path(self._root, f".{name}.{uuid.uuid4().hex[:8]}")
-            begun.write_bytes(content)
-            begun.replace(Path(self._root, name))
+            self._store.pipe_file(f"{self._root}/{name}", content)
         except Exception as error:
             raise InputError(f"{self.place}/{name} cannot be written: {error}.", "Name another folder.") from error

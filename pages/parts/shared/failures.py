@@ -8,6 +8,7 @@ import secrets
 import streamlit as st
 
 from core.errors import WorkbenchError
+from core.project import no_room
 from pages.parts.shared import ui
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ def show(error: Exception) -> bool:
         True, so that Streamlit draws nothing of its own.
     """
     number = secrets.token_hex(3).upper()
+    error = no_room("the project", error) or error
     if isinstance(error, WorkbenchError):
         ui.show_error(error)
     else:

@@ -1,0 +1,290 @@
+"""Files that are written whole or not at all, and working folders that no process leaves behind for long.
+
+A file is made in a working folder beside its place, written out to the disk, and renamed. Each working folder is locked
+while its process lives. The system drops the lock with the process, so a folder that can be locked is a leftover.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from core.errors import InputError, ProjectError, WorkbenchError
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX = ".exam-work-"
+"""Beginning of the name of every working folder."""
+GROUP = "EXAM_GROUP_FILES"
+"""Variable of the environment: if it is set, the group of a project's file may read and write it."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says of a full disk, a used-up quota and a file that may not grow."""
+
+_UNWANTED = (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP)
+_umask: int | None = None
+
+
+def keep_private() -> None:
+    """Create all files of this process for its owner (with `GROUP` for the group too) from here on.
+
+    This covers the engine's log and its temporary files. Exports still follow the umask that the process started with.
+    """
+    global _umask
+    if _umask is None:
+        _umask = os.umask(0o007 if os.environ.get(GROUP) else 0o077)
+
+
+class WorkingFolder:
+    """A new folder that only its owner can open, deleted at the end of the block or by `close`.
+
+    Leftovers beside it are deleted first.
+
+    Args:
+        parent: an existing folder; the system's folder for temporary files for None.
+
+    Attributes:
+        path: the folder.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
+        remove_leftovers(parent)
+        self._handle: int | None = None
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            try:
+                self._handle = _lock(self.path)
+            except (BlockingIOError, FileNotFoundError):
+                # Another process took it for a leftover, before it was locked.
+                continue
+            except OSError:
+                # This disk has no locks. Other processes cannot lock the folder either, so they leave it alone.
+                pass
+            return
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete the folder and all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the working folders in a folder whose processes have ended. A link of such a name is left alone."""
+    # A folder that is in use, another person's, or a link cannot be locked.
+    with suppress(OSError):
+        for entry in [one for one in os.scandir(folder) if one.name.startswith(PREFIX)]:
+            with suppress(OSError):
+                handle = _lock(Path(entry.path))
+                shutil.rmtree(entry.path, ignore_errors=True)
+                os.close(handle)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder until the handle is closed.
+
+    Raises:
+        BlockingIOError, FileNotFoundError: another process has locked it, or deleted it.
+        OSError: it is no folder, or this disk has no locks.
+    """
+    if sys.platform == "win32":
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.lstat(folder)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A temporary path for the block to write. After the block, that file takes the place of `path`.
+
+    If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a link stays a link. A
+    pipe, a device, and a file in a folder without write access receive the finished content instead.
+
+    Raises:
+        InputError: `path` cannot be written.
+        ProjectError: the disk is full.
+    """
+    try:
+        in_place = _must_be_written_in_place(path)
+        real = Path(os.path.realpath(path))
+        with WorkingFolder(None if in_place else real.parent) as folder:
+            made = folder / path.name
+            yield made
+            if not in_place:
+                put(made, real)
+                return
+            with made.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, as `written` does.
+
+    Raises:
+        InputError, ProjectError: as `written`.
+    """
+    with written(path) as made:
+        made.write_bytes(content)
+
+
+def _must_be_written_in_place(path: Path) -> bool:
+    """Whether a path leads to something other than a file that can be replaced."""
+    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    folder = os.path.dirname(os.path.realpath(path))
+    return not (stat.S_ISREG(mode) and os.access(path, os.W_OK) and os.access(folder, os.W_OK))
+
+
+def put(made: Path, path: Path, private: bool = False) -> None:
+    """Move a finished file or folder to its place on the same disk, so that a loss of power cannot undo it.
+
+    Args:
+        path: a file there is replaced, and its mode and owner stay.
+        private: a new file is for its owner alone, instead of following the umask.
+
+    Raises:
+        OSError: it cannot be moved. `path` is as it was.
+    """
+    before = path.stat() if path.is_file() else None
+    for one in (made, *made.rglob("*")):
+        if before is not None:
+            _make_like(one, before)
+        elif private:
+            make_private(one)
+        elif _umask is not None:
+            _change_mode(one, (0o777 if one.is_dir() else 0o666) & ~_umask)
+        sync(one)
+    made.replace(path)
+    sync(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for exports, and the missing ones around it; they follow the umask.
+
+    Raises:
+        InputError, ProjectError: as `written`.
+    """
+    try:
+        for one in [folder for folder in reversed((path, *path.parents)) if not folder.exists()]:
+            one.mkdir(exist_ok=True)
+            if _umask is not None:
+                _change_mode(one, 0o777 & ~_umask)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def put_new(made: Path, path: Path) -> bool:
+    """Move a finished file to a new name on the same disk, for its owner alone; return whether the name was free."""
+    make_private(made)
+    sync(made)
+    is_free = link_new(made, path)
+    sync(path.parent)
+    return is_free
+
+
+def link_new(path: Path, name: Path) -> bool:
+    """Give a file another name on the same disk; return whether the name was free."""
+    try:
+        os.link(path, name)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in (*_UNWANTED, errno.ENOSYS, errno.EMLINK):
+            raise
+        # This disk gives a file one name only.
+        if name.exists():
+            return False
+        path.rename(name)
+    return True
+
+
+def make_private(path: Path) -> None:
+    """Let only the owner of a file read and write it; with `GROUP`, the group too."""
+    _change_mode(path, 0o660 if os.environ.get(GROUP) else 0o600)
+
+
+def _make_like(path: Path, before: os.stat_result) -> None:
+    if os.name != "nt" and (before.st_uid, before.st_gid) != (path.stat().st_uid, path.stat().st_gid):
+        with _unless_refused():
+            os.chown(path, before.st_uid, before.st_gid)
+    _change_mode(path, stat.S_IMODE(before.st_mode))
+
+
+def _change_mode(path: Path, mode: int) -> None:
+    with _unless_refused():
+        path.chmod(mode)
+
+
+@contextmanager
+def _unless_refused() -> Iterator[None]:
+    """Do without a mode or an owner that the disk does not have or the person may not give."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNWANTED:
+            raise
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network drives cannot do so for a folder.
+        if not is_folder or error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(handle)
+
+
+def unwritable(place: Path | str, error: OSError) -> WorkbenchError:
+    """An error of writing a file as one that says what to do."""
+    if error.errno in FULL:
+        return full_disk(place)
+    return InputError(f"{place}: cannot be written ({error.strerror or error}).", "Choose another place.")
+
+
+def full_disk(place: object) -> ProjectError:
+    """What to say if a disk is full.
+
+    Args:
+        place: a file or folder on that disk.
+    """
+    return ProjectError(
+        f"There is no room left on the disk of {place}. Nothing was saved.",
+        "Free some space, then try again. Everything saved before is still there.",
+    )
