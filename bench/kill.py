@@ -1,16 +1,16 @@
-"""Kill a process with -9 at random moments of its work, again and again, and look whether anything is lost.
+"""Kill a process with -9 at random moments of each kind of act, and check that nothing is lost and nothing is left.
 
-Usage: python bench/kill.py [--times N] [--seed N]
+Usage: python bench/kill.py [--each N] [--seed N]
 
-A process of its own works on a project and sends a line after each act that was committed: a draft, a saved bank, an
-override, a judgment, an import, a batch of grades, an upgrade of an older project, a backup, a publication. It is
-killed; then another one opens the project again, runs `exam check`, and looks for every act that was acknowledged,
-those of earlier rounds too.
+A process repeats one kind of act on a project and sends a line after each act that was committed. It is killed. Another
+process opens the project, runs `exam check`, looks for every acknowledged act, also those of earlier rounds, reads the
+files that were written, and looks for leftovers.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import random
@@ -28,19 +28,24 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from core import bank
-from core.exchange import check, import_files, publications, publish, reproduce
+from core.atomic_files import PREFIX, write_file
+from core.cli.export import Asked as ToExport
+from core.exchange import bank_jsonl, check, export_project, import_files, publications, publish, reproduce
+from core.exchange.parquet.manifest import read_project
 from core.formats import Source
 from core.graders import Control, Outcome, Pair
 from core.grading import Progress, Request, close_interrupted, run_job
 from core.labels import Policy, override
-from core.project import Project, backup, create, judging, migrations, open_project, verify
+from core.project import Project, backup, create, judging, migrations, open_project, restore, set_aside, verify
 from core.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
 """After so many rounds a new project is begun, so that each round stays short."""
-LONGEST = 1.2
+LONGEST = 2.0
 """Seconds of work after which a process is killed at the latest."""
 QUERIES, PASSAGES = 4, 12
+OUT = "out"
+"""Folder for exported files."""
 OLD = 14
 """Migrations that the older project has seen."""
 
@@ -65,7 +70,7 @@ class Quick:
 
 
 def begin(folder: Path) -> None:
-    """Make the project to be worked on, and an older one to be upgraded."""
+    """Make the project to be worked on, a closed copy of it, and an older one to be upgraded."""
     every = migrations.MIGRATIONS
     migrations.MIGRATIONS = every[:OLD]
     try:
@@ -91,17 +96,18 @@ def begin(folder: Path) -> None:
     bank.save(project, asked, "begin", "drill")
     run_job(project, Quick("first grader"), Request(), "drill")
     project.close()
+    shutil.copyfile(project.path, folder / "whole.duckdb")
+    (folder / OUT).mkdir()
 
 
-def work(folder: str, seed: int, acks: Connection) -> None:
-    """Do one act after the other, each acknowledged once it is committed, until the process is killed."""
+def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
+    """Repeat one kind of act, each acknowledged once it is committed, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")
         close_interrupted(project)
         for number in count():
-            kind = dice.choice(tuple(ACTS))
-            acks.send(("begun", kind))
+            acks.send(("begun", number))
             acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
     except Exception as error:
         acks.send(("failed", [f"{type(error).__name__}: {error}"]))
@@ -160,11 +166,34 @@ def _migrate(project: Project, name: str, dice: random.Random, say: Say) -> list
 
 def _backup(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     versions = len(bank.versions(project))
-    return [str(backup(project, project.path.parent / "kept").path), versions]
+    return [str(backup(project).path), versions]
+
+
+def _restore(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
+    folder = project.path.parent / f"restored-{name}"
+    folder.mkdir()
+    path = folder / "some.duckdb"
+    shutil.copyfile(project.path.with_name("whole.duckdb"), path)
+    say("placed", [str(path)])
+    restore(project.path.with_name("whole.duckdb"), path, "ann")
+    return [str(path)]
 
 
 def _publish(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    return [publish(project, Policy(grader="first grader"), "ann", note=name).manifest]
+    out = project.path.parent / OUT
+    policy = Policy(grader="first grader")
+    asked = ToExport(
+        str(out / f"{name}.qrels"), "exam", False, "nDCG@10", policy, None, out / f"{name}.json", name, False
+    )
+    return [publish(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
+
+
+def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
+    out = project.path.parent / OUT
+    write_file(out / "bank.jsonl", bank_jsonl(project).encode())
+    target = out / (f"{name}.zip" if dice.random() < 0.5 else name)
+    export_project(project, target, "ann")
+    return [str(target)]
 
 
 ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {
@@ -176,7 +205,9 @@ ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {
     "grade": _grade,
     "migrate": _migrate,
     "backup": _backup,
+    "restore": _restore,
     "publish": _publish,
+    "export": _export,
 }
 
 
@@ -193,10 +224,37 @@ def look(folder: str, known: list[Ack], said: Connection) -> None:
         for kind, what in known:
             if not SEEN[kind](project, *what):
                 lost.append(f"{kind} {str(what)[:200]} was acknowledged and is not there")
+        lost += _wrong_files(project)
         project.close()
+        lost += [f"{one} was left" for one in Path(folder).rglob("*") if _is_leftover(one)]
     except Exception as error:
         lost.append(f"{type(error).__name__}: {error}")
     said.send(lost)
+
+
+def _wrong_files(project: Project) -> Iterator[str]:
+    """What is wrong with exported files, acknowledged or not: each is whole, and every publication has its file."""
+    out = project.path.parent / OUT
+    for manifest in publications(project):
+        file = out / f"{manifest['note']}.qrels"
+        if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != manifest["qrels"]["sha256"]:
+            yield f"publication {manifest['publication']} has no such file"
+    for file in list(out.iterdir()):
+        if file.suffix == ".json":
+            json.loads(file.read_bytes())
+        elif file.name == "bank.jsonl":
+            [json.loads(line) for line in file.read_bytes().splitlines()]
+        elif file.is_dir() and file.name.startswith(PREFIX):
+            # The next command that works there removes it.
+            write_file(out / "next.json", b"{}")
+        elif file.suffix != ".qrels":
+            with tempfile.TemporaryDirectory() as folder:
+                read_project(file, Path(folder) / "unpacked")
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+
+def _is_leftover(path: Path) -> bool:
+    return path.name.startswith((".", PREFIX)) or path.name.endswith((".tmp", ".making", ".part"))
 
 
 def _has(sql: str) -> Callable[..., bool]:
@@ -219,6 +277,16 @@ def _is_upgraded(project: Project, path: str) -> bool:
     return queries == 399 and not wrong
 
 
+def _is_restored(project: Project, path: str) -> bool:
+    open_project(Path(path)).close()
+    found = open_project(Path(path))
+    wrong = any(check(found).values())
+    found.close()
+    for one in set_aside(Path(path)):
+        verify(one.path)
+    return not wrong
+
+
 SEEN: dict[str, Callable[..., bool]] = {
     "draft": _has("SELECT 1 FROM drafts WHERE author = ? AND contains(content, ?)"),
     "save": _has("SELECT 1 FROM bank_versions WHERE note = ? AND EXISTS (FROM question_texts WHERE text = ?)"),
@@ -230,34 +298,42 @@ SEEN: dict[str, Callable[..., bool]] = {
     "copied": _is_upgraded,
     "migrate": _is_upgraded,
     "backup": _backup_is_whole,
+    "placed": _is_restored,
+    "restore": _is_restored,
+    "export": lambda project, path: True,
     "publish": lambda project, manifest: manifest in publications(project) and bool(reproduce(project, manifest, "d")),
 }  # fmt: skip
 """By the kind of an act, whether what was acknowledged of it is there."""
-ONCE = ("copied", "migrate", "backup", "publish")
+ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
 """Kinds that are looked at after their own round alone; `exam check` makes every publication again in each."""
 
 
-def drill(times: int, seed: int, say: Callable[[str], None] = print) -> list[str]:
-    """Kill so many times; what was lost or wrong, a sentence each."""
+def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
+    """Kill so many times during each kind of act; return what was lost, wrong or left, a sentence each.
+
+    Args:
+        longest: seconds of work after which a process is killed at the latest.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.kill"])
     dice, lost = random.Random(seed), []
-    kinds: Counter[str] = Counter()
+    during, wrong_of = Counter[str](), Counter[str]()
     acknowledged: Counter[str] = Counter()
     started = time.monotonic()
     place = tempfile.TemporaryDirectory(prefix="kill-")
     known: list[Ack] = []
-    for number in range(times):
+    rounds = [kind for _ in range(each) for kind in ACTS]
+    for number, kind in enumerate(rounds):
         if number % ROUNDS_A_PROJECT == 0:
             place.cleanup()
             place = tempfile.TemporaryDirectory(prefix="kill-")
             known = []
             begin(Path(place.name))
-        told, under_way = _killed(context, place.name, seed * 100_000 + number, dice)
-        failed = [f"an act failed before anybody killed it: {what[0]}" for kind, what in told if kind == "failed"]
+        told, begun = _killed(context, place.name, seed * 100_000 + number, kind, dice, longest)
+        failed = [f"an act failed before anybody killed it: {what[0]}" for said, what in told if said == "failed"]
         told = [one for one in told if one[0] != "failed"]
-        kinds[under_way] += 1
-        acknowledged.update(kind for kind, _ in told)
+        during[kind] += begun
+        acknowledged[kind] += sum(said == kind for said, _ in told)
         receiving, sending = context.Pipe(duplex=False)
         process = context.Process(target=look, args=(place.name, known + told, sending))
         process.start()
@@ -268,7 +344,8 @@ def drill(times: int, seed: int, say: Callable[[str], None] = print) -> list[str
             wrong = ["the process that looked died"]
         process.join()
         wrong += failed
-        lost += [f"round {number}, killed during {under_way}: {one}" for one in wrong]
+        wrong_of[kind] += len(wrong)
+        lost += [f"round {number}, killed during {kind}: {one}" for one in wrong]
         known += [one for one in told if one[0] not in ONCE]
         if (number + 1) % 25 == 0 or wrong:
             say(f"{number + 1} kills in {time.monotonic() - started:.0f} s, {sum(acknowledged.values()):,} acts"
@@ -276,51 +353,54 @@ def drill(times: int, seed: int, say: Callable[[str], None] = print) -> list[str
             for one in lost[len(lost) - len(wrong) :]:
                 say(f"  {one}")
     place.cleanup()
-    say("killed during: " + ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()))
-    say("acknowledged: " + ", ".join(f"{kind} {n}" for kind, n in acknowledged.most_common()))
+    say("| act | kills | of these during an act | acts acknowledged | lost, wrong or left |")
+    say("| --- | --- | --- | --- | --- |")
+    for kind in ACTS:
+        say(f"| {kind} | {each} | {during[kind]} | {acknowledged[kind]} | {wrong_of[kind]} |")
     return lost
 
 
-def _killed(context: Any, folder: str, seed: int, dice: random.Random) -> tuple[list[Ack], str]:
-    """Let a process work for a random time and kill it: what it acknowledged, and what it was about."""
+def _killed(
+    context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
+) -> tuple[list[Ack], bool]:
+    """Let a process work for a random time and kill it: what it acknowledged, and whether it was amid an act."""
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(folder, seed, sending))
+    process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
     sending.close()
     if dice.random() < 0.95:
         # Mostly it is at work by then; otherwise it is killed while it opens the project.
         receiving.poll(30)
-    time.sleep(dice.random() * LONGEST)
+    time.sleep(dice.random() * longest)
     # One that failed by itself is there no more.
     process.kill()
     process.join()
     told: list[Ack] = []
-    under_way = "opening"
+    begun = False
     try:
         while True:
-            kind, what = receiving.recv()
-            if kind == "begun":
-                under_way = what
-            else:
-                told.append((kind, what))
+            said, what = receiving.recv()
+            begun = begun or said == "begun"
+            if said != "begun":
+                told.append((said, what))
     except (EOFError, OSError):
         pass
     finally:
         receiving.close()
-    return told, under_way
+    return told, begun
 
 
 def killed(say: Callable[..., None]) -> None:
     """A short drill among the other measurements."""
-    lost = drill(25, 17, lambda line: say("kill", line))
-    say("kill", f"{len(lost)} lost or wrong")
+    lost = drill(2, 17, lambda line: say("kill", line))
+    say("kill", f"{len(lost)} lost, wrong or left")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--each", type=int, default=20)
     parser.add_argument("--seed", type=int, default=17)
     given = parser.parse_args()
-    wrong = drill(given.times, given.seed, lambda line: print(line, flush=True))
-    print(f"{given.times} kills, {len(wrong)} losses")
+    wrong = drill(given.each, given.seed, lambda line: print(line, flush=True))
+    print(f"{given.each * len(ACTS)} kills, {len(wrong)} lost, wrong or left")
     sys.exit(bool(wrong))

@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from core.errors import InputError, ProjectError, WorkbenchError
@@ -24,16 +24,16 @@ if sys.platform != "win32":
 PREFIX = ".exam-work-"
 """Beginning of the name of every working folder."""
 GROUP = "EXAM_GROUP_FILES"
-"""Variable of the environment: if it is set, the group of a project's file may read and write it."""
+"""Variable of the environment: if it is set, the group may read and write projects, too."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says of a full disk, a used-up quota and a file that may not grow."""
 
-_UNWANTED = (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _umask: int | None = None
 
 
 def keep_private() -> None:
-    """Create all files of this process for its owner (with `GROUP` for the group too) from here on.
+    """From here on create all files of this process for its owner alone; with `GROUP`, for the group too.
 
     This covers the engine's log and its temporary files. Exports still follow the umask that the process started with.
     """
@@ -55,6 +55,7 @@ class WorkingFolder:
 
     Raises:
         OSError: it cannot be made.
+        ProjectError: the disk became full within the block.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -76,8 +77,10 @@ class WorkingFolder:
     def __enter__(self) -> Path:
         return self.path
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise full_disk(self.path.parent) from error
 
     def close(self) -> None:
         """Delete the folder and all that is in it."""
@@ -129,18 +132,25 @@ def written(path: Path) -> Iterator[Path]:
         ProjectError: the disk is full.
     """
     try:
-        in_place = _must_be_written_in_place(path)
-        real = Path(os.path.realpath(path))
-        with WorkingFolder(None if in_place else real.parent) as folder:
+        real = path.resolve()
+        to_replace = _can_be_replaced(path, real.parent)
+        with WorkingFolder(real.parent if to_replace else None) as folder:
             made = folder / path.name
             yield made
-            if not in_place:
+            if to_replace:
                 put(made, real)
-                return
-            with made.open("rb") as source, path.open("wb") as target:
-                shutil.copyfileobj(source, target)
+            else:
+                with made.open("rb") as source, path.open("wb") as target:
+                    shutil.copyfileobj(source, target)
     except OSError as error:
         raise unwritable(path, error) from error
+
+
+def _can_be_replaced(path: Path, folder: Path) -> bool:
+    # Standard output may be a file that the shell has open.
+    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return False
+    return not path.exists() or (path.is_file() and os.access(path, os.W_OK) and os.access(folder, os.W_OK))
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -153,39 +163,47 @@ def write_file(path: Path, content: bytes) -> None:
         made.write_bytes(content)
 
 
-def _must_be_written_in_place(path: Path) -> bool:
-    """Whether a path leads to something other than a file that can be replaced."""
-    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
-        return True
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return False
-    folder = os.path.dirname(os.path.realpath(path))
-    return not (stat.S_ISREG(mode) and os.access(path, os.W_OK) and os.access(folder, os.W_OK))
-
-
 def put(made: Path, path: Path, private: bool = False) -> None:
     """Move a finished file or folder to its place on the same disk, so that a loss of power cannot undo it.
 
     Args:
         path: a file there is replaced, and its mode and owner stay.
-        private: a new file is for its owner alone, instead of following the umask.
+        private: a new one keeps the mode that it was created with, instead of following the umask.
 
     Raises:
         OSError: it cannot be moved. `path` is as it was.
     """
-    before = path.stat() if path.is_file() else None
+    if path.is_file():
+        before = path.stat()
+        # A person may write a file of another one, but not give one away. Some disks have no owners and modes.
+        with suppress(PermissionError):
+            shutil.chown(made, before.st_uid, before.st_gid)
+        with suppress(PermissionError):
+            made.chmod(stat.S_IMODE(before.st_mode))
+    elif not private:
+        _follow_umask(made)
     for one in (made, *made.rglob("*")):
-        if before is not None:
-            _make_like(one, before)
-        elif private:
-            make_private(one)
-        elif _umask is not None:
-            _change_mode(one, (0o777 if one.is_dir() else 0o666) & ~_umask)
         sync(one)
     made.replace(path)
     sync(path.parent)
+
+
+def put_new(made: Path, path: Path) -> bool:
+    """Give a finished file another name on the same disk, for good; return whether the name was free."""
+    sync(made)
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # This disk gives a file one name only.
+        if path.exists():
+            return False
+        made.rename(path)
+    sync(path.parent)
+    return True
 
 
 def make_folder(path: Path) -> None:
@@ -197,81 +215,32 @@ def make_folder(path: Path) -> None:
     try:
         for one in [folder for folder in reversed((path, *path.parents)) if not folder.exists()]:
             one.mkdir(exist_ok=True)
-            if _umask is not None:
-                _change_mode(one, 0o777 & ~_umask)
+            _follow_umask(one)
     except OSError as error:
         raise unwritable(path, error) from error
 
 
-def put_new(made: Path, path: Path) -> bool:
-    """Move a finished file to a new name on the same disk, for its owner alone; return whether the name was free."""
-    make_private(made)
-    sync(made)
-    is_free = link_new(made, path)
-    sync(path.parent)
-    return is_free
-
-
-def link_new(path: Path, name: Path) -> bool:
-    """Give a file another name on the same disk; return whether the name was free."""
-    try:
-        os.link(path, name)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in (*_UNWANTED, errno.ENOSYS, errno.EMLINK):
-            raise
-        # This disk gives a file one name only.
-        if name.exists():
-            return False
-        path.rename(name)
-    return True
-
-
-def make_private(path: Path) -> None:
-    """Let only the owner of a file read and write it; with `GROUP`, the group too."""
-    _change_mode(path, 0o660 if os.environ.get(GROUP) else 0o600)
-
-
-def _make_like(path: Path, before: os.stat_result) -> None:
-    if os.name != "nt" and (before.st_uid, before.st_gid) != (path.stat().st_uid, path.stat().st_gid):
-        with _unless_refused():
-            os.chown(path, before.st_uid, before.st_gid)
-    _change_mode(path, stat.S_IMODE(before.st_mode))
-
-
-def _change_mode(path: Path, mode: int) -> None:
-    with _unless_refused():
-        path.chmod(mode)
-
-
-@contextmanager
-def _unless_refused() -> Iterator[None]:
-    """Do without a mode or an owner that the disk does not have or the person may not give."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _UNWANTED:
-            raise
+def _follow_umask(path: Path) -> None:
+    """Give a file, or a folder with all in it, the mode that it would have without `keep_private`."""
+    if (mask := _umask) is not None:
+        for one in (path, *path.rglob("*")):
+            with suppress(PermissionError):
+                one.chmod((0o777 if one.is_dir() else 0o666) & ~mask)
 
 
 def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     is_folder = path.is_dir()
-    if is_folder and os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        # Some network drives cannot do so for a folder.
-        if not is_folder or error.errno != errno.EINVAL:
-            raise
-    finally:
-        os.close(handle)
+    # Windows and some network drives cannot do so for a folder.
+    with suppress(OSError) if is_folder else nullcontext():
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
-def unwritable(place: Path | str, error: OSError) -> WorkbenchError:
+def unwritable(place: Path, error: OSError) -> WorkbenchError:
     """An error of writing a file as one that says what to do."""
     if error.errno in FULL:
         return full_disk(place)
@@ -285,6 +254,6 @@ def full_disk(place: object) -> ProjectError:
         place: a file or folder on that disk.
     """
     return ProjectError(
-        f"There is no room left on the disk of {place}. Nothing was saved.",
+        f"There is no room left on the disk of {str(place).partition(os.sep + PREFIX)[0]}. Nothing was saved.",
         "Free some space, then try again. Everything saved before is still there.",
     )

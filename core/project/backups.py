@@ -21,7 +21,7 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, link_new, put, put_new, remove_leftovers, sync, unwritable
+from core.atomic_files import WorkingFolder, put, put_new, remove_leftovers, sync, unwritable
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.database import connect, is_open
@@ -276,7 +276,7 @@ def _closed(path: Path) -> None:
 def _kept(path: Path) -> Path:
     """Give a project another name beside its own, under which it stays when another file takes its place."""
     named = f"{path.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"
-    kept = next(one for one in _numbered(path.with_name(named)) if link_new(path, one))
+    kept = next(one for one in _numbered(path.with_name(named)) if put_new(path, one))
     if (logged := checkpoints.log_of(path)).exists():
         logged.replace(checkpoints.log_of(kept))
     return kept

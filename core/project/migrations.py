@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -94,6 +95,8 @@ def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None 
             connection.execute("INSERT INTO migrations VALUES (?, ?, now()::TIMESTAMP)", [position, name])
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # The engine has undone what it could not commit, as on a full disk.
+            with suppress(duckdb.TransactionException):
+                connection.execute("ROLLBACK")
             raise
     return [name for _, name, _ in missing]

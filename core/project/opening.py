@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -109,6 +109,8 @@ def open_project(path: Path, read_only: bool = False) -> Project:
             with _beside(path) as working:
                 _upgrade(path, missing[0], working)
             connection = connect(path, read_only)
+        if not (shared or read_only):
+            _remove_spilled(path)
         not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
     except BaseException as error:
         connection.close()
@@ -118,6 +120,15 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     if not_closed:
         _log.warning("%s", not_closed)
     return Project(Database(path, connection, read_only), not_closed)
+
+
+def _remove_spilled(path: Path) -> None:
+    """Delete the engine's temporary files that a killed process left. No other process may have the project open."""
+    folder = path.with_name(f"{path.name}.tmp")
+    with suppress(OSError):
+        for one in () if folder.is_symlink() else folder.glob("duckdb_temp_*"):
+            one.unlink()
+        folder.rmdir()
 
 
 def missing_steps(path: Path, connection: Connection) -> list[str]:
@@ -151,7 +162,7 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
     try:
         # Closing writes the log into the file, so that the copy is whole.
         connect(path).close()
-        shutil.copy2(path, copy)
+        shutil.copyfile(path, copy)
     except ProjectError as error:
         raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
     with connect(path) as connection:

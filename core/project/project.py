@@ -18,7 +18,7 @@ from core.errors import EngineError
 from core.project import blinds
 from core.project.acting import Acting
 from core.project.database import GIVEN_UP, Database, Reopening, close_all
-from core.project.engine_errors import first_line
+from core.project.engine_errors import first_line, no_room
 from core.project.engine_memory import begin_sparing, end_sparing
 from core.project.roles import SPEAKING, ActName, Queries, check_author
 from core.project.values import Parameters, written_in
@@ -286,13 +286,14 @@ class Project(Acting):
         except GIVEN_UP as error:
             if self._database.in_block:
                 raise
-            reason = first_line(error)
+            full = no_room(self.path, error)
+            reason = "its disk is full" if full else first_line(error)
             if committing:
                 raise EngineError(
                     f"The database failed while it saved this change: {reason}",
                     "It is open again. Look whether the change is there, and make it again where it is not.",
                 ) from error
-            raise EngineError(
+            raise full or EngineError(
                 f"The database failed, and nothing of this change was saved: {reason}",
                 "It is open again, with all that was saved before. Make the change again.",
             ) from error
