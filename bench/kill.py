@@ -25,6 +25,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pandas  # noqa: F401  (Loaded once for all processes, and not by the first act of each.)
+import pyarrow.parquet  # noqa: F401
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from core import bank

@@ -127,6 +127,19 @@ def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(draw
         take_in(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
 
 
+def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    before = drawn.state()
+
+    def fail(text: str) -> None:
+        raise OSError(28, "full")
+
+    with pytest.raises(OSError):
+        sheet(drawn, audit, "tsv", "cara", deliver=fail)
+    assert drawn.state() == before
+    assert sheet(drawn, audit, "tsv", "dora").passages > 0, "nothing is held"
+
+
 def test_where_nothing_waits_no_sheet_is_made(drawn: Project) -> None:
     audit = find_audit(drawn)
     take_in(drawn, audit, source(filled(sheet(drawn, audit).text, "tsv")), "ann")

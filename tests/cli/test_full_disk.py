@@ -1,0 +1,136 @@
+"""On a full disk every command that writes says so in one sentence, keeps what was there, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from core.errors import ProjectError
+from core.exchange import bundle, bundled, publications, publish, reproduce
+from core.labels import Policy
+from core.project import Project, activity, no_room
+from pages.parts.shared import failures
+from tests.made.fuzz_parquet import exported, fill_most
+from tests.made.projects import file_of, made_project
+
+DRILL = """
+import contextlib, gzip, io, json, os, resource, shutil, sys, zipfile
+from pathlib import Path
+from core.atomic_files import PREFIX
+from core.cli import run
+from core.exchange import check, publications
+from core.project import open_project
+
+os.environ["EXAM_PROJECT"] = "some.duckdb"
+Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))
+ACTS = [
+    "import passages new.tsv", "bank edit q1/a --text Reworded? --note x",
+    "judge set q1 p1 1", "override set q1/a p1 2 --reason r", "token make robot --role viewer", "backup",
+    "restore whole.duckdb", "init --project fresh.duckdb", "import project exported --project fresh.duckdb",
+    "export qrels -o old.qrels --save-manifest manifest.json", "export bundle -o old.zip", "export bank -o old.jsonl",
+    "export graded -o old.gz", "export runs -o runs.zip", "export project -o all.zip", "export project -o all",
+    "shards export -o shards",
+]
+OLD = ("old.qrels", "old.zip", "old.jsonl", "old.gz")
+def is_whole(name):
+    content = Path(name).read_bytes()
+    if content == b"good":
+        return True
+    if name.endswith(".zip"):
+        return zipfile.ZipFile(name).testzip() is None
+    content = gzip.decompress(content) if name.endswith(".gz") else content
+    return content.endswith(b"\\n")
+
+unlimited = resource.RLIM_INFINITY
+before = set(os.listdir())
+published = 1
+for act in ACTS:
+    for limit in (50, os.stat("some.duckdb").st_size + 1000):
+        for name in OLD:
+            Path(name).write_text("good")
+        said, out = io.StringIO(), io.StringIO()
+        # No file may grow beyond this: what a full disk says, but with a reason of its own.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited))
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
+            code = run(act.split())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
+        left = [one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")]
+        project = open_project(Path("some.duckdb"))
+        made, published = len(publications(project)) - published, len(publications(project))
+        project.close()
+        cut = [name for name in OLD if not is_whole(name)]
+        print(json.dumps([act, limit, code, said.getvalue(), made, cut, left]))
+        for name in {*os.listdir()} - before - {"new.tsv"} - {*OLD}:
+            shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
+project = open_project(Path("some.duckdb"))
+assert not any(check(project).values())
+"""
+
+
+def test_each_writing_command_says_so_keeps_what_was_there_and_leaves_nothing(tmp_path: Path) -> None:
+    for name in ("some.duckdb", "whole.duckdb"):
+        file_of(fill_most).write(tmp_path / name)
+    exported(tmp_path / "exported")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "EXAM_AUTHOR": "ann"}
+    done = subprocess.run(
+        [sys.executable, "-c", DRILL], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    full = set()
+    for act, limit, code, said, made, cut, left in map(json.loads, done.stdout.splitlines()):
+        told = [line for line in said.splitlines() if line.startswith("exam:")]
+        assert (cut, left) == ([], []), (act, limit, said)
+        assert len(told) == (code != 0) and "Error" not in said, (act, limit, said)
+        assert made == (code == 0 and ("manifest" in act or "bundle" in act)), (act, limit)
+        if code:
+            assert code == 1 and "no room left" in said, (act, limit, said)
+            full.add(act)
+    assert len(full) == 17, full
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = made_project(tmp_path / "some.duckdb", fill_most)
+    yield made
+    made.close()
+
+
+def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
+    """A publication, a bundle, and qrels made again are recorded after their files are in place, or not at all."""
+    (manifest,) = publications(project)
+    before = project.state(), len(activity(project).acts)
+    seen = list[int]()
+
+    def fail(content: object) -> None:
+        seen.append(len(publications(project)))
+        raise OSError(28, "full")
+
+    for act in (
+        lambda: publish(project, Policy(), "ann", deliver=fail),
+        lambda: bundle(project, Policy(), "ann", deliver=fail),
+        lambda: reproduce(project, manifest, "ann", fail),
+    ):
+        with pytest.raises(OSError):
+            act()
+    assert seen == [1, 1, 1] and publications(project) == [manifest] and bundled(project) == {}
+    assert (project.state(), len(activity(project).acts)) == before
+    delivered = list[bytes]()
+    packed = bundle(project, Policy(), "ann", deliver=delivered.append)
+    assert delivered == [packed] and len(publications(project)) == 2 and len(bundled(project)) == 1
+
+
+def test_the_screens_say_a_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[Exception]()
+    monkeypatch.setattr(failures.ui, "show_error", shown.append)
+    monkeypatch.setattr(failures.st, "button", lambda *_, **__: None)
+    for error in (OSError(28, "No space left on device", "/some/file"), duckdb.IOException("No space left on device")):
+        failures.show(error)
+    assert [type(one) for one in shown] == [ProjectError] * 2
+    assert no_room("x", OSError(5, "Input/output error")) is None and no_room("x", ValueError("File too large")) is None

@@ -1,0 +1,261 @@
+"""Files are written whole or not at all, private ones for their owner alone; leftovers of killed processes go."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from core import atomic_files
+from core.atomic_files import (
+    PREFIX,
+    WorkingFolder,
+    make_folder,
+    put,
+    put_new,
+    remove_leftovers,
+    write_file,
+    written,
+)
+from core.errors import InputError, ProjectError
+from tests.made.fuzz_parquet import fill_most
+from tests.made.projects import file_of
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.qrels"
+    write_file(path, b"first")
+    path.chmod(0o640)
+    for error in (OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "full"), OSError(errno.EFBIG, "full")):
+        with pytest.raises(ProjectError, match=re.escape(str(tmp_path))), written(path) as made:
+            made.write_bytes(b"half of the sec")
+            raise error
+    with pytest.raises(InputError), written(path) as made:
+        raise OSError(errno.EIO, "broken")
+    with pytest.raises(ValueError), written(path) as made:
+        made.write_bytes(b"half of the sec")
+        raise ValueError
+    assert (path.read_bytes(), mode(path)) == (b"first", 0o640)
+    write_file(path, b"second")
+    assert (path.read_bytes(), mode(path)) == (b"second", 0o640)
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_file(link, b"third")
+    assert link.is_symlink() and path.read_bytes() == b"third"
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "new")
+    write_file(dangling, b"fourth")
+    assert dangling.is_symlink() and (tmp_path / "new").read_bytes() == b"fourth"
+    assert {one.name for one in tmp_path.iterdir()} == {"out.qrels", "link", "dangling", "new"}
+
+
+def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "out", tmp_path / ("n" * 300), Path("/proc/none")):
+        with pytest.raises(InputError):
+            write_file(path, b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_a_closed_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"first")
+    number = path.stat().st_ino
+    allowed = os.access
+    monkeypatch.setattr(atomic_files.os, "access", lambda at, want: Path(at) != tmp_path and allowed(at, want))
+    write_file(path, b"second")
+    assert (path.read_bytes(), path.stat().st_ino) == (b"second", number)
+
+
+def test_pipes_and_standard_output_get_the_content(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = list[bytes]()
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_file(pipe, b"through the pipe")
+    reader.join()
+    assert read == [b"through the pipe"] and pipe.is_fifo()
+    write = (
+        "from core.atomic_files import write_file; from pathlib import Path; write_file(Path('/dev/stdout'), b'out')"
+    )
+    for target in (subprocess.PIPE, (tmp_path / "shown").open("wb")):
+        done = subprocess.run([sys.executable, "-c", write], stdout=target, cwd=ROOT, check=True)
+        assert (done.stdout or (tmp_path / "shown").read_bytes()) == b"out"
+        if target is not subprocess.PIPE:
+            target.close()  # type: ignore[union-attr]
+
+
+def test_a_new_name_never_takes_the_place_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, path = tmp_path / "made", tmp_path / "taken"
+    made.write_bytes(b"made")
+    path.write_bytes(b"theirs")
+
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no links")
+
+    for with_links in (True, False):
+        with monkeypatch.context() as disk:
+            if not with_links:
+                disk.setattr(atomic_files.os, "link", no_links)
+            assert not put_new(made, path) and path.read_bytes() == b"theirs"
+            assert put_new(made, tmp_path / f"free-{with_links}")
+    assert (tmp_path / "free-False").read_bytes() == b"made" and not made.exists()
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from core.atomic_files import WorkingFolder
+folder = WorkingFolder(Path(sys.argv[1]))
+(folder.path / "texts").write_text("secret")
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("mine")
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / f"{PREFIX}link").symlink_to(outside)
+    (place / f"{PREFIX}file").write_text("a file")
+    begin = [sys.executable, "-c", HOLD, str(place)]
+    process = subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None and process.stdin is not None
+    made = Path(process.stdout.readline().strip())
+    inner = made / "link"
+    inner.symlink_to(outside)
+    assert mode(made) == 0o700
+    remove_leftovers(place)
+    with WorkingFolder(place) as own:
+        remove_leftovers(place)
+        assert made.exists() and own.exists(), "both are in use"
+    assert not own.exists()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    process.stdin.close()
+    with WorkingFolder(place):
+        assert not made.exists(), "a new one removes leftovers"
+    assert {one.name for one in place.iterdir()} == {f"{PREFIX}link", f"{PREFIX}file"}
+    assert (outside / "mine").read_text() == "mine"
+
+
+def test_a_disk_without_locks_serves_and_a_folder_taken_for_a_leftover_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, refused = atomic_files._lock, [BlockingIOError(), FileNotFoundError()]
+
+    def taken(folder: Path) -> int:
+        if refused and folder.parent == tmp_path:
+            raise refused.pop()
+        return lock(folder)
+
+    monkeypatch.setattr(atomic_files, "_lock", taken)
+    with WorkingFolder(tmp_path) as folder:
+        assert folder.is_dir() and refused == []
+
+    def none(folder: Path) -> int:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(atomic_files, "_lock", none)
+    with WorkingFolder(tmp_path) as folder:
+        remove_leftovers(tmp_path)
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+MODES = """
+import os, sys
+from pathlib import Path
+os.umask(0o022)
+from core.cli import main
+def exam(*words):
+    sys.argv = ["exam", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, words
+os.environ["EXAM_PROJECT"] = "some.duckdb"
+exam("init", "--project", "new/project.duckdb")
+exam("bank", "edit", "q1/a", "--text", "Reworded?", "--note", "x")
+exam("backup")
+exam("export", "bank", "-o", "bank.jsonl")
+exam("export", "project", "-o", "out/project")
+exam("restore", str(next(Path("backups").iterdir())), "--project", "back.duckdb")
+from core.project import open_project, Project
+from core.atomic_files import WorkingFolder
+project = open_project(Path("some.duckdb"))
+with project.transaction() as cursor:
+    cursor.execute("UPDATE queries SET text = text || '!'")
+print(oct(os.stat("some.duckdb.wal").st_mode & 0o777))
+for name in ("new/project.duckdb", next(Path("backups").iterdir()), "back.duckdb"):
+    print(oct(os.stat(name).st_mode & 0o777))
+for name in ("bank.jsonl", "out", "out/project", "out/project/manifest.json", "out/project/queries.parquet"):
+    print(oct(os.stat(name).st_mode & 0o777))
+project.close()
+"""
+
+
+@pytest.mark.parametrize(("group", "private"), [("", "0o600"), ("1", "0o660")])
+def test_projects_and_backups_are_private_and_exports_follow_the_umask(
+    tmp_path: Path, group: str, private: str
+) -> None:
+    file_of(fill_most).write(tmp_path / "some.duckdb")
+    env = {**os.environ, "EXAM_GROUP_FILES": group, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", MODES], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = [line for line in done.stdout.splitlines() if line.startswith("0o")]
+    assert found == [private] * 4 + ["0o644", "0o755", "0o755", "0o644", "0o644"]
+
+
+def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic_files, "_umask", 0o027)
+    with WorkingFolder(tmp_path) as working:
+        (working / "made" / "inner").mkdir(parents=True)
+        (working / "made" / "inner" / "file").write_text("x")
+        put(working / "made", tmp_path / "out")
+    make_folder(tmp_path / "one" / "two")
+    modes = [mode(tmp_path / name) for name in ("out", "out/inner", "out/inner/file", "one", "one/two")]
+    assert modes == [0o750, 0o750, 0o640, 0o750, 0o750]
+
+
+WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)")
+ELSEWHERE = {
+    # Within a working folder, within `written`, or the whole copy that another process makes there.
+    "core/cli/export.py": 1,
+    "core/exchange/parquet/project.py": 1,
+    "core/project/backups.py": 2,
+    "core/project/doors.py": 1,
+    "core/project/opening.py": 1,
+    "core/server/sent.py": 1,
+    # The engine's own database for work that is larger than memory.
+    "core/project/engine_memory.py": 2,
+}
+
+
+def test_no_other_module_has_a_way_of_its_own_to_put_files_in_place() -> None:
+    found = {}
+    for folder in ("core", "pages"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if (times := len(WRITES.findall(file.read_text()))) and file.name != "atomic_files.py":
+                found[str(file.relative_to(ROOT))] = times
+    assert found == ELSEWHERE
