@@ -11,6 +11,9 @@ from core.errors import InputError
 from core.project import Cursor
 from core.types import Said
 
+HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
+"""Of a claim, in SQL: nobody else is dealt the query. A later end is that of a clock which was put back since."""
+
 FINAL = ("judged", "cannot say")
 """What settles a passage in a turn; everything else leaves it open."""
 
@@ -117,7 +120,7 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     ).fetchall()
     claims = cursor.execute(
         "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims WHERE batch_key = ? AND ended_at IS NULL"
-        " AND (until IS NULL OR until > now()::TIMESTAMP) ORDER BY claim_key",
+        f" AND {HELD} ORDER BY claim_key",
         [key],
     ).fetchall()
     places = [

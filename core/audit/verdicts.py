@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from core.audit.dealing import LEASE, assessor_name, renew, take
 from core.audit.records import Audit
-from core.audit.state import Place, State, read_state
+from core.audit.state import HELD, Place, State, read_state
 from core.errors import InputError
 from core.labels import basis, label_qrels
 from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
@@ -244,7 +244,7 @@ _ASSESSORS = (
     "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
     " held AS (SELECT assessor, arg_min(query_id, claim_key) AS query_id FROM audit_claims"
     "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
-    "  AND (until IS NULL OR until > now()::TIMESTAMP) GROUP BY 1),"
+    f"  AND {HELD} GROUP BY 1),"
     " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"
     " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
     " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"

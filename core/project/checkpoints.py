@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -68,17 +69,21 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
     """
     found = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
     log = log_of(path).name
+    is_copy, until = bool(found), None
+    if found:
+        with suppress(ValueError, TypeError, KeyError):
+            content = json.loads(found[0][0])
+            until = datetime.fromisoformat(content["saved_until"])
+            is_copy = content["file"] != path.stat().st_ino
+    if had_log and is_copy:
+        return (
+            f"{path.name} is a copy that was made while the project was in use, and {log} was read. It is whole only if"
+            " nothing was saved while it was copied: run exam check, or close the project and copy it again."
+        )
     if had_log:
         return f"{path.name} was not closed when it was used last. Nothing is lost: {log} had the rest, and was read."
-    if not found:
-        return ""
-    try:
-        content = json.loads(found[0][0])
-        file, until = content["file"], datetime.fromisoformat(content["saved_until"])
-    except (ValueError, TypeError, KeyError):
-        file, until = None, None
-    # Where the file itself lies where it lay, an absent log is one that was empty.
-    if file == path.stat().st_ino:
+    # If the file is where it was, an absent log is one that was empty.
+    if not is_copy:
         return ""
     when = "" if until is None else f" It has what was saved until {until:%Y-%m-%d %H:%M:%S}; what came after may be"
     return (

@@ -115,7 +115,7 @@ def find_token(project: Project, text: str) -> Token | None:
             found = key
     token = next((one for one in tokens(project) if one.key == found), None)
     if token is not None and not project.read_only and (
-        token.used_at is None or datetime.now() - token.used_at > USED
+        token.used_at is None or abs(datetime.now() - token.used_at) > USED
     ):  # fmt: skip
         with project.transaction("tokens") as cursor:
             cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])

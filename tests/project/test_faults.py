@@ -6,20 +6,23 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from core import bank
+from core.audit import Goal, assessors, deal, design, draw
 from core.bank import put_draft, save_drafts
 from core.errors import ProjectError
 from core.exchange import check, publications, publish, reproduce
 from core.graders import Control, Outcome, Pair
 from core.grading import Request, jobs, run_job
 from core.labels import Policy, override
-from core.project import Project, activity, migrations, open_project
+from core.project import Project, activity, find_token, make_token, migrations, open_project, tokens
 from core.types import Asked, Grade, GraderSpec
+from tests.made.audits import fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project
 
@@ -85,6 +88,28 @@ def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(proj
     assert not any(check(project).values())
 
 
+def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_held(tmp_path: Path) -> None:
+    """What was used or held under a clock two days ahead is neither in use nor held for two days more."""
+    project = made_project(tmp_path / "audited.duckdb", fill_audited)
+    audit = design(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    draw(project, audit, "org")
+    text = make_token(project, "robot", "viewer", "ann")
+    assert find_token(project, text) and deal(project, audit, "ann")
+    held = [one.name for one in assessors(project, audit) if one.query_id]
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE tokens SET used_at = used_at + INTERVAL 2 DAY")
+        cursor.execute(
+            "UPDATE audit_claims SET claimed_at = claimed_at + INTERVAL 2 DAY, until = until + INTERVAL 2 DAY"
+        )
+    assert find_token(project, text)
+    (token,) = tokens(project)
+    assert token.used_at is not None and token.used_at < datetime.now() + timedelta(hours=1)
+    assert held == ["ann"] and not [one for one in assessors(project, audit) if one.query_id]
+    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}  # type: ignore[union-attr]
+    assert len(dealt) == 2
+    project.close()
+
+
 class Threes:
     """Gives every pair the rating 3, one at a time."""
 
@@ -114,7 +139,7 @@ try:
     print(backup(project).path)
 except WorkbenchError as error:
     print(error)
-print(project.value("SELECT count(*) FROM grades"), [one.name for one in Path(sys.argv[1]).parent.rglob("*making*")])
+print(project.value("SELECT count(*) FROM grades"), list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
 """
 
 
@@ -126,6 +151,6 @@ def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Pa
         [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
     said, then = done.stdout.splitlines()
-    assert "The backup cannot be written" in said and "Free some space" in said
+    assert "There is no room left on the disk" in said and "Free some space" in said
     assert then == "3 []"
     assert path.read_bytes() == before
