@@ -33,8 +33,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from core import bank
 from core.atomic_files import PREFIX, write_file
 from core.cli.export import Asked as ToExport
-from core.exchange import bank_jsonl, check, export_project, import_files, publications, publish, reproduce
-from core.exchange.parquet.manifest import read_project
+from core.exchange import (
+    bank_jsonl,
+    check,
+    export_project,
+    import_files,
+    import_project,
+    publications,
+    publish,
+    reproduce,
+)
 from core.formats import Source
 from core.graders import Control, Outcome, Pair
 from core.grading import Progress, Request, close_interrupted, run_job
@@ -252,7 +260,7 @@ def _wrong_files(project: Project) -> Iterator[str]:
             write_file(out / "next.json", b"{}")
         elif file.suffix != ".qrels":
             with tempfile.TemporaryDirectory() as folder:
-                read_project(file, Path(folder) / "unpacked")
+                import_project(file, Path(folder) / "again.duckdb").close()
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 

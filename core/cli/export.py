@@ -13,6 +13,7 @@ from core.cli.options import counted, tell
 from core.errors import GradingError, InputError
 from core.exchange import (
     Manifest,
+    Publication,
     all_of,
     bank_csv,
     bank_jsonl,
@@ -29,7 +30,6 @@ from core.exchange import (
     reproduce,
     runs_zip,
 )
-from core.exchange.publication import Publication
 from core.formats import read_small
 from core.labels import Policy, basis, readiness
 from core.project import Project, current_author, log

@@ -10,7 +10,15 @@ from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recor
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
 from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from core.exchange.parquet.project import export_project, import_project
-from core.exchange.publication import Manifest, manifest_json, publications, publish, read_manifest, reproduce
+from core.exchange.publication import (
+    Manifest,
+    Publication,
+    manifest_json,
+    publications,
+    publish,
+    read_manifest,
+    reproduce,
+)
 from core.exchange.shards import export_shards
 
 __all__ = [
@@ -23,6 +31,7 @@ __all__ = [
     "Imported",
     "Manifest",
     "Options",
+    "Publication",
     "all_of",
     "bank_csv",
     "bank_jsonl",
