@@ -242,7 +242,8 @@ WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|ren
 ELSEWHERE = {
     # Within a working folder, within `written`, or the whole copy that another process makes there.
     "core/cli/export.py": 1,
-    "core/exchange/parquet/project.py": 1,
+    "core/exchange/parquet/project.py": 2,
+    "core/exchange/shards.py": 1,
     "core/project/backups.py": 2,
     "core/project/doors.py": 1,
     "core/project/opening.py": 1,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.project import Cursor, Project, connect, migrations
+from core.project import Cursor, Project, connected, migrations
 
 LARGE = frozenset(
     {
@@ -46,7 +46,7 @@ def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterat
         tables: those of `LARGE` that the imports read; of the small ones they have all.
         folder: for the copy, which goes with the folder.
     """
-    with connect(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
+    with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
         # The copy goes as it is: to put its log into it at the end would be in vain.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
         with project.cursor(whole=True) as cursor:

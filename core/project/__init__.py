@@ -30,7 +30,7 @@ from core.project.boards import boards, find_source, official_sources, write_boa
 from core.project.bringing_back import bring_back
 from core.project.by_query import by_query
 from core.project.checkpoints import MARK
-from core.project.database import connect
+from core.project.database import connected
 from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.doubles import (
     MOST_WANTED,
@@ -317,7 +317,7 @@ __all__ = [
     "comparisons_of",
     "confirm",
     "confirmed_cases",
-    "connect",
+    "connected",
     "count_words",
     "create",
     "current_author",

@@ -24,7 +24,7 @@ import duckdb
 from core.atomic_files import WorkingFolder, put, put_new, remove_leftovers, sync, unwritable
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
-from core.project.database import connect, is_open
+from core.project.database import connected, is_open
 from core.project.engine_errors import check_kind, first_line
 from core.project.opening import missing_steps, open_project
 from core.project.project import Project, log, record
@@ -131,7 +131,7 @@ def _copy_whole(project: Project, made: Path) -> None:
         _remove(made)
         _copy(project, made)
         try:
-            with connect(made) as copy:
+            with connected(made) as copy:
                 # What the log holds goes into the file, which nobody has open.
                 checkpoints.unmark(copy)
             verify(made)
@@ -174,7 +174,7 @@ def verify(path: Path) -> None:
             f"{path} is a copy of a project in use, and has a log beside it: it is no backup.",
             f"Open it once, which reads the log: exam status --project {shlex.quote(str(path))}.",
         )
-    with connect(path, read_only=True) as connection:
+    with connected(path, read_only=True) as connection:
         missing_steps(path, connection)
         # Others work in this process.
         connection.execute("SET threads = 1")
@@ -267,7 +267,8 @@ def _closed(path: Path) -> None:
     """
     try:
         # To be read: whatever is in its log stays there and goes along.
-        connect(path, read_only=True).close()
+        with connected(path, read_only=True):
+            pass
     except ProjectError as error:
         if "set lock" in str(error.__cause__):
             raise

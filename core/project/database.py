@@ -6,9 +6,6 @@ import atexit
 import itertools
 import logging
 import os
-import secrets
-import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -17,9 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from core.atomic_files import WorkingFolder
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.engine_errors import explained, fault, first_line
@@ -98,10 +97,8 @@ class Database:
 
     @property
     def working_folder(self) -> Path:
-        """The folder for passing files; made when it is asked for, gone when the file is closed."""
-        folder = working_folder(self.path)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        """A private folder for passing files, deleted when the file is closed."""
+        return _working_folder(self.path)
 
     @property
     def in_block(self) -> bool:
@@ -242,9 +239,7 @@ class Database:
             self._idle.end()
         if self._marked:
             self._unmark()
-        self._connection.close()
-        if not is_open(self.path):
-            shutil.rmtree(working_folder(self.path), ignore_errors=True)
+        disconnect(self.path, self._connection)
 
     def _unmark(self) -> None:
         # A change that is under way when the process ends is not waited for for ever: then the mark stays, and is true.
@@ -300,16 +295,16 @@ def connect(
         # DuckDB would look for the log of the file under a name in which the rest stands behind ".wal".
         raise InputError(f"{path}: the path contains '?'.", "Rename the file or its folder.")
     deadline = time.monotonic() + patience
-    config = {**engine_config(), "temp_directory": str(working_folder(path))}
-    while True:
-        try:
-            connection = duckdb.connect(str(path), read_only=read_only, config=config)
-            break
-        except duckdb.Error as error:
-            if "set lock" not in str(error) or time.monotonic() >= deadline:
-                raise explained(path, error) from error
-        time.sleep(PAUSE)
+    config = {**engine_config(), "temp_directory": str(_working_folder(path))}
+    connection: Connection | None = None
     try:
+        while connection is None:
+            try:
+                connection = duckdb.connect(str(path), read_only=read_only, config=config)
+            except duckdb.Error as error:
+                if "set lock" not in str(error) or time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE)
         if readable is not None:
             allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
             connection.execute(f"SET allowed_directories = [{allowed}]")
@@ -318,26 +313,49 @@ def connect(
         if not made_here:
             check_schema(path, connection)
     except BaseException as error:
-        connection.close()
+        disconnect(path, connection)
         if isinstance(error, duckdb.Error):
             raise explained(path, error) from error
         raise
     return connection
 
 
-_working_folders: dict[Path, Path] = {}
+def disconnect(path: Path, connection: Connection | None) -> None:
+    """Close a connection that `connect` made. The working folder goes with the last one of the file."""
+    if connection is not None:
+        connection.close()
+    if not is_open(path) and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None:
+        folder.close()
 
 
-def working_folder(path: Path) -> Path:
-    """The folder for passing files about a project, which nobody can foresee; it need not exist yet.
+@contextmanager
+def connected(path: Path, **how: Any) -> Iterator[Connection]:
+    """A connection for the time of a block; arguments and errors as for `connect`."""
+    connection = connect(path, **how)
+    try:
+        yield connection
+    finally:
+        disconnect(path, connection)
 
-    It is the only folder that the engine may read and write. It lies in the folder that EXAM_SPILL names, else beside
-    the file, so that there is as much room as for the project.
+
+_working_folders: dict[Path, WorkingFolder] = {}
+"""By file. All connections of a process to a file need the same one: DuckDB wants their settings to be equal."""
+
+
+def _working_folder(path: Path) -> Path:
+    """The private folder for passing files about a project, the only one that the engine may read and write.
+
+    It is in the folder that EXAM_SPILL names, else beside the file, so that there is as much room as for the project.
+    If it cannot be made there, it is in the system's folder for temporary files.
     """
     file = Path(os.path.realpath(path))
     if file not in _working_folders:
-        folder = Path(os.environ.get(SPILL) or file.parent)
-        if not os.access(folder, os.W_OK) or as_pattern(folder) != folder:
-            folder = Path(tempfile.gettempdir())
-        _working_folders[file] = folder / f".exam-{secrets.token_hex(8)}"
-    return _working_folders[file]
+        beside = Path(os.environ.get(SPILL) or file.parent)
+        try:
+            # The engine takes some characters of a path for a pattern.
+            made = WorkingFolder(beside if as_pattern(beside) == beside else None)
+        except OSError:
+            # A project on a full disk, or in a folder without write access, can still be read.
+            made = WorkingFolder()
+        _working_folders[file] = made
+    return _working_folders[file].path

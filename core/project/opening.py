@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -16,7 +16,7 @@ import duckdb
 from core.atomic_files import WorkingFolder, put_new, remove_leftovers, unwritable
 from core.errors import InputError, ProjectError
 from core.project import checkpoints, migrations
-from core.project.database import Connection, Database, connect, is_open
+from core.project.database import Connection, Database, connect, connected, disconnect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.project.project import Project
 from core.project.schema import refuse_newer
@@ -62,7 +62,7 @@ def create(path: Path) -> Project:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
     try:
         with WorkingFolder(path.parent) as folder:
-            with connect(made := folder / path.name, made_here=True) as connection:
+            with connected(made := folder / path.name, made_here=True) as connection:
                 migrations.upgrade(connection)
             if not put_new(made, path):
                 raise _exists(path)
@@ -105,30 +105,19 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     connection = connect(path, read_only)
     try:
         if missing := missing_steps(path, connection):
-            connection.close()
+            disconnect(path, connection)
             with _beside(path) as working:
                 _upgrade(path, missing[0], working)
             connection = connect(path, read_only)
-        if not (shared or read_only):
-            _remove_spilled(path)
         not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
     except BaseException as error:
-        connection.close()
+        disconnect(path, connection)
         if isinstance(error, duckdb.Error):
             raise explained(path, error) from error
         raise
     if not_closed:
         _log.warning("%s", not_closed)
     return Project(Database(path, connection, read_only), not_closed)
-
-
-def _remove_spilled(path: Path) -> None:
-    """Delete the engine's temporary files that a killed process left. No other process may have the project open."""
-    folder = path.with_name(f"{path.name}.tmp")
-    with suppress(OSError):
-        for one in () if folder.is_symlink() else folder.glob("duckdb_temp_*"):
-            one.unlink()
-        folder.rmdir()
 
 
 def missing_steps(path: Path, connection: Connection) -> list[str]:
@@ -161,11 +150,12 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
     copy = working / path.name
     try:
         # Closing writes the log into the file, so that the copy is whole.
-        connect(path).close()
+        with connected(path):
+            pass
         shutil.copyfile(path, copy)
     except ProjectError as error:
         raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
-    with connect(path) as connection:
+    with connected(path) as connection:
         if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
             return

@@ -9,7 +9,7 @@ import duckdb
 from core.errors import WorkbenchError
 from core.project.acting import MEMBERS
 from core.project.checkpoints import log_of
-from core.project.database import connect, is_open
+from core.project.database import connected, is_open
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
 """What was found in each file, with what the file looked like then."""
@@ -32,7 +32,7 @@ def peek_members(path: Path) -> frozenset[str] | None:
         looks = _looks(path)
         if before is not None and before[0] == looks:
             return before[1]
-        with connect(path, read_only=True, patience=0) as connection:
+        with connected(path, read_only=True, patience=0) as connection:
             rows = connection.execute(MEMBERS).fetchall()
     except (WorkbenchError, duckdb.Error, OSError):
         return before[1] if before is not None else frozenset()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from core.atomic_files import write_file
 from core.errors import ProjectError
 from core.project import migrations
 from core.project.engine_errors import NAME_ANOTHER
@@ -149,4 +150,4 @@ def make_digests() -> str:
 
 
 if __name__ == "__main__":
-    DIGESTS.write_text(make_digests(), encoding="utf-8")
+    write_file(DIGESTS, make_digests().encode())

@@ -139,7 +139,9 @@ try:
     print(backup(project).path)
 except WorkbenchError as error:
     print(error)
-print(project.value("SELECT count(*) FROM grades"), list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
+grades = project.value("SELECT count(*) FROM grades")
+project.close()
+print(grades, list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
 """
 
 

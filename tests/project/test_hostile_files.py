@@ -16,7 +16,7 @@ from core.errors import InputError, ProjectError
 from core.exchange import check
 from core.project import (
     Project,
-    connect,
+    connected,
     create,
     migrations,
     open_project,
@@ -114,10 +114,10 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
 def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
     path = tmp_path / "growing.duckdb"
     for number, name in enumerate(migrations.names(), 1):
-        with connect(path) as connection:
+        with connected(path) as connection:
             migrations.upgrade(connection, [name])
         # When a file is opened again, the engine writes some definitions in other words.
-        with connect(path, read_only=True) as connection:
+        with connected(path, read_only=True) as connection:
             assert len(migrations.applied(connection)) == number
             assert schema.digest_of(schema.read_objects(connection)) in schema.DIGESTS.read_text()
 

@@ -32,7 +32,7 @@ from core.project import (
     Cursor,
     Project,
     as_pattern,
-    connect,
+    connected,
     first_line,
     log,
     migrations,
@@ -154,7 +154,7 @@ def import_project(source: Path, path: Path) -> Project:
 
 def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
-    with connect(path, readable=folder, made_here=True) as connection:
+    with connected(path, readable=folder, made_here=True) as connection:
         migrations.upgrade(connection, manifest.steps)
         columns = _columns(connection)
         expected = columns.keys() - CACHES - SECRETS
