@@ -129,7 +129,7 @@ def run(words: Sequence[str]) -> int:
         try:
             cli(args=list(words), prog_name="exam", standalone_mode=False)
         except Elsewhere as gone:
-            return go_through(gone.door, words, gone.files)
+            return go_through(gone.door, words, gone.files, gone.project)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:

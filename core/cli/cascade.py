@@ -15,7 +15,7 @@ from core import cascade as room
 from core.atomic_files import write_file
 from core.cascade import Cascade, Portion, find_cascade
 from core.cli.grade import price_words
-from core.cli.guests import close_unfinished
+from core.cli.guests import File, close_unfinished
 from core.cli.options import (
     Command,
     Whole,
@@ -298,7 +298,7 @@ def board(name: str | None, project_path: Path | None, measure: str | None, agai
 @cascade.command()
 @_name_argument
 @project_option
-@click.option("-o", "--output", required=True, help="File to write; - for standard output.")
+@click.option("-o", "--output", required=True, type=File(written=True), help="File to write; - for standard output.")
 @json_option
 def labels(name: str | None, project_path: Path | None, output: str, as_json: bool) -> None:
     """Write the labels as TSV: query, passage, label, and the grader whose it is."""

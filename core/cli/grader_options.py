@@ -12,9 +12,8 @@ from typing import Any
 import click
 
 from core.catalogue import prompts, save_prompt, settings
-from core.cli.guests import File
+from core.cli.guests import File, text_of
 from core.errors import InputError
-from core.formats import read_small_text
 from core.graders import (
     APIS,
     BACK_ENDS,
@@ -62,11 +61,7 @@ class GraderChoice:
         chosen = self.parameters.get("prompt")
         if chosen not in library:
             raise InputError("--examples needs a prompt.", "Name one that takes examples with --prompt.")
-        try:
-            text = read_small_text(file)
-        except UnicodeDecodeError as error:
-            raise InputError(f"The examples in {file} cannot be read: {error}.") from error
-        changed = with_examples(library[chosen], text, file.name)
+        changed = with_examples(library[chosen], text_of(file), file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
         save_prompt(project, named, current_author())
         self.parameters["prompt"] = named.name

@@ -10,10 +10,9 @@ import click
 from core import catalogue
 from core.catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import File
+from core.cli.guests import File, text_of
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
-from core.formats import read_small_text
 from core.graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from core.grading import pair_to_try, trial_control
 from core.project import current_author
@@ -179,11 +178,7 @@ def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
 @project_option
 def save_prompt(file: Path, project_path: Path | None) -> None:
     """Add the prompt in a YAML FILE to the project, or a new state of it."""
-    try:
-        text = read_small_text(file)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
-    prompt = read_prompt(text, file.name)
+    prompt = read_prompt(text_of(file), file.name)
     with opened(project_path) as project:
         changed = catalogue.save_prompt(project, prompt, current_author())
     tell(f"{'Saved' if changed else 'Nothing changed in'} prompt '{prompt.name}'.")

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from core.errors import InputError
 from core.project import ACTS, ActName, Project
 
 
@@ -30,6 +31,7 @@ class Guest:
         background: whether a grading job goes on when the command has ended.
         stopping: set where the command is to end.
         stopped_by: who wants that, as a sentence; empty where it is themselves, as by Ctrl+C.
+        named: the value of --project by which a shell found this project; empty if no shell did.
     """
 
     project: Project
@@ -39,6 +41,7 @@ class Guest:
     background: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)
     stopped_by: str = ""
+    named: str = ""
     outputs: dict[str, Path] = field(default_factory=dict)
     """What the command may write: by the words that name each."""
     absent: dict[str, Path] = field(default_factory=dict)
@@ -135,6 +138,7 @@ class File(click.Path):
 
     Args:
         written: whether the command writes it; `-` is standard output then.
+        further: of `click.Path`. With `allow_dash` the name `-` means standard input, which `text_of` reads.
         perhaps: whether the words may also mean something else than a file.
     """
 
@@ -150,7 +154,7 @@ class File(click.Path):
             click.BadParameter: it is not there, and has to be.
         """
         name = str(value)
-        if ctx is not None and not (self.written and name == "-"):
+        if ctx is not None and (name != "-" or self.allow_dash):
             ctx.find_root().meta.setdefault(NAMED, {})[name] = self.written
         if (host := guest()) is not None and not (self.written and name == "-"):
             if self.perhaps and name not in host.files:
@@ -158,6 +162,23 @@ class File(click.Path):
             value = host.place(name, self.written)
             value = value if self.type is not None else str(value)
         return super().convert(value, param, ctx)
+
+
+def text_of(file: Path) -> str:
+    """The text of a small file that a command names, or of standard input.
+
+    Raises:
+        InputError: it cannot be read, or is not in UTF-8.
+    """
+    # Most commands read no such file.
+    from core.formats import read_small_text
+
+    try:
+        if guest() is None and file == Path("-"):
+            return click.get_text_stream("stdin", encoding="utf-8").read()
+        return read_small_text(file)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
 
 
 def sent_file(name: str) -> Path | None:

@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from core.cli.guests import File
+from core.cli.guests import File, text_of
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
-from core.formats import read_small_text
 from core.pipelines import (
     VALUE_COLUMNS,
     Checked,
@@ -175,7 +174,7 @@ def item_categories(
     """Count active items by level of Bloom's taxonomy and by question type; an item may be in several."""
     with opened(project_path) as project:
         if keywords is not None or usual_keywords:
-            text = None if keywords is None else read_small_text(keywords)
+            text = None if keywords is None else text_of(keywords)
             set_keywords(project, text, current_author(), str(keywords))
         found = [item for item in exam_items(project, query_id) if item.active]
         by = categories(project, found, whole_word)

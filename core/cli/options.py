@@ -60,8 +60,16 @@ def project_option(command: Command) -> Command:
         type=click.Path(path_type=Path),
         envvar="EXAM_PROJECT",
         metavar="FILE.duckdb",
+        callback=_of_this_project,
         help="The project; EXAM_PROJECT where not given.",
     )(command)
+
+
+def _of_this_project(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    host, source = guest(), context.get_parameter_source(str(option.name))
+    if host is not None and source is ParameterSource.COMMANDLINE and str(path) != host.named:
+        raise InputError(f"A request cannot name the project {path}: its token opens one.", "Leave out --project.")
+    return path
 
 
 def json_option(command: Command) -> Command:
@@ -140,7 +148,7 @@ def opened(project_path: Path | None) -> Iterator[Project]:
     path = required(project_path)
     context = click.get_current_context()
     if (door := answering(path)) is not None:
-        raise Elsewhere(door, context.find_root().meta.get(NAMED, {}))
+        raise Elsewhere(door, context.find_root().meta.get(NAMED, {}), str(path))
     project = open_project(path, only_reads(_words(context), context.params))
     try:
         yield from _open_already(project)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from core import pipelines
-from core.cli.guests import File
+from core.cli.guests import File, text_of
 from core.cli.options import (
     Whole,
     author_option,
@@ -25,7 +25,6 @@ from core.cli.options import (
 )
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
-from core.formats import read_small_text
 from core.graders import acting, naming
 from core.pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from core.project import Project, current_author, drop_freeze, freezes, run_names
@@ -39,10 +38,7 @@ def target() -> None:
 
 
 def _read(file: Path) -> Target:
-    try:
-        return read_target(read_small_text(file), file.name)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} cannot be read: {error}.") from error
+    return read_target(text_of(file), file.name)
 
 
 @target.command("freeze")

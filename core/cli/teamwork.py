@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from core.catalogue import graders
+from core.cli.guests import File, text_of
 from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.labels import Policy, basis, progress
 from core.project import guidelines as guidelines_of
@@ -112,13 +112,13 @@ def show(project_path: Path | None, query_id: str | None, as_json: bool) -> None
 
 
 @guidelines.command(name="set")
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
 @project_option
 @click.option("--query", "query_id", help="For this query; for the whole project where not given.")
 @author_option
-def set_(file: TextIO, project_path: Path | None, query_id: str | None, author: str) -> None:
+def set_(file: Path, project_path: Path | None, query_id: str | None, author: str) -> None:
     """Write guidelines from a text FILE (- for standard input); an empty one takes them away."""
-    text = file.read()
     with opened(project_path) as project:
+        text = text_of(file)
         set_guidelines(project, text, author, query_id)
     tell(f"The guidelines have {counted(len(text.strip()), 'character')}. What stood there before stays on record.")

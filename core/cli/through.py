@@ -7,8 +7,10 @@ import http.client
 import json
 import os
 import secrets
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,9 +34,9 @@ PIECE = 1 << 20
 class Elsewhere(BaseException):
     """That a command has to go on in a server; no error, so nothing in the command takes it for one."""
 
-    def __init__(self, door: Door, files: Mapping[str, bool]) -> None:
+    def __init__(self, door: Door, files: Mapping[str, bool], project: str) -> None:
         super().__init__()
-        self.door, self.files = door, files
+        self.door, self.files, self.project = door, files, project
 
 
 class _Unread(Exception):
@@ -56,12 +58,13 @@ def answering(path: Path) -> Door | None:
         connection.close()
 
 
-def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool]) -> int:
+def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool], project: str) -> int:
     """Run a command in the server behind a door.
 
     Args:
         words: of the command, after `exam`.
         named: the files that it names, and whether it writes each.
+        project: the path by which it names the project.
 
     Returns:
         Its exit code.
@@ -72,11 +75,12 @@ def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool]) -> i
     """
     number = secrets.token_hex(16)
     read = {f"file{at}": name for at, name in enumerate(n for n, written in named.items() if not written)}
-    here = {part: name for part, name in read.items() if Path(name).is_file()}
+    here = {part: name for part, name in read.items() if name == "-" or Path(name).is_file()}
     asked = {
         "words": list(words),
         "author": os.environ.get("EXAM_AUTHOR") or current_author(),
         "number": number,
+        "project": project,
         "terminal": sys.stderr.isatty(),
         "files": {name: part for part, name in here.items()},
     }
@@ -135,7 +139,7 @@ def _parts(
     try:
         for part, name in files.items():
             try:
-                opened.append(Path(name).open("rb"))  # noqa: SIM115
+                opened.append(_opened(name))
             except OSError as error:
                 raise InputError(f"{name}: cannot be read ({error.strerror}).") from error
             heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
@@ -147,6 +151,16 @@ def _parts(
         raise
     heads.append(f"{before}--{boundary}--\r\n".encode())
     return heads, opened, length + sum(map(len, heads))
+
+
+def _opened(name: str) -> IO[bytes]:
+    if name != "-":
+        return Path(name).open("rb")
+    # A request states its length, so that standard input is read to its end first.
+    spooled = tempfile.TemporaryFile()
+    shutil.copyfileobj(click.get_binary_stream("stdin"), spooled)
+    spooled.seek(0)
+    return spooled
 
 
 @contextmanager

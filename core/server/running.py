@@ -43,6 +43,7 @@ class Asked:
         terminal: whether they watch it on a terminal.
         background: whether a grading job goes on when the command has ended.
         working: holds their files; deleted at the end.
+        named: the value of --project by which a shell found the project; empty if no shell did.
         files: by the words that name each in the command.
     """
 
@@ -53,6 +54,7 @@ class Asked:
     terminal: bool = False
     background: bool = False
     working: WorkingFolder = field(default_factory=WorkingFolder)
+    named: str = ""
     files: Mapping[str, Path] = field(default_factory=dict)
 
     @property
@@ -80,7 +82,9 @@ class Running:
         ended: Callable[[int, Mapping[str, Path]], None],
     ) -> None:
         self._asked, self._say, self._ended = asked, say, ended
-        self._guest = Guest(asked.project, asked.author, asked.folder, asked.files, asked.background)
+        self._guest = Guest(
+            asked.project, asked.author, asked.folder, asked.files, asked.background, named=asked.named
+        )
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 

@@ -82,5 +82,6 @@ async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str]:
             visitor.name or str(content.get("author") or current_author()),
             visitor.owner,
             bool(content.get("terminal")),
+            named=str(content.get("project") or "") if visitor.owner else "",
         )
         return await sent.take_in(asked, files), str(content.get("number") or secrets.token_hex(16))

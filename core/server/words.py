@@ -18,6 +18,22 @@ NOT_ASKED = frozenset({"project_path", "as_json", "author"})
 """Parameters that a request does not have: its token says which project and who, and its answer is JSON."""
 
 
+def served(command: click.Command) -> click.Command:
+    """The same command, which a request may give: none of its parameters opens a path of this computer.
+
+    Raises:
+        InputError: one does, because its type is not `core.cli.guests.File`.
+    """
+    for one in command.params:
+        opens = isinstance(one.type, click.File | click.Path | click.Tuple) and not isinstance(one.type, File)
+        if opens and one.name not in NOT_ASKED:
+            raise InputError(
+                f"The command {command.name} cannot be served: its parameter {one.name} names a file of the server.",
+                "Give it at a shell of that computer.",
+            )
+    return command
+
+
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command that can be asked for: its words with a slash between them, as in a path, and the command."""
     yield from _below(cli, "")
@@ -25,10 +41,10 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
     if not isinstance(command, click.Group):
-        yield words, command
+        yield words, served(command)
         return
     if command.invoke_without_command:
-        yield words, command
+        yield words, served(command)
     context = click.Context(command)
     for name in command.list_commands(context):
         child = command.get_command(context, name)
@@ -50,11 +66,15 @@ def find(words: str) -> click.Command:
         found = found.get_command(click.Context(found), name) if isinstance(found, click.Group) else None
     if found is None or (isinstance(found, click.Group) and not found.invoke_without_command):
         raise InputError("There is no such command.", "See /api/v1/openapi.json.")
-    return found
+    return served(found)
 
 
 def named(said: Sequence[str]) -> str:
-    """The command that words of a shell give, without what follows it; empty where they give none."""
+    """The command that words of a shell give, without what follows it; empty where they give none.
+
+    Raises:
+        InputError: it cannot be served.
+    """
     found: click.Command | None = cli
     names: list[str] = []
     for word in said:
@@ -63,6 +83,7 @@ def named(said: Sequence[str]) -> str:
         found = found.get_command(click.Context(found), word)
         if found is None:
             break
+        served(found)
         names.append(word)
     return " ".join(names)
 
