@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+import time
 from dataclasses import dataclass
 
 from core.errors import InputError
@@ -66,6 +68,7 @@ LIMITS: dict[str, Limit] = {
         Limit("UPLOAD", 512 * _MIB, "bytes", "a file that a browser uploads"),
         Limit("UPLOADS", 2 << 30, "bytes", "all files that a browser tab uploaded, until it is closed or reloaded"),
         Limit("REQUESTS", 600, "requests", "what is asked with one token in a minute"),
+        Limit("CALLS", 100_000, "calls", "calls of endpoints for one login or token, in a project and a day"),
         Limit(
             "ENDPOINT_TOKENS", 2_000_000, "tokens", "what an endpoint may report as read, or as written, by one call"
         ),
@@ -93,6 +96,27 @@ def limit(name: str) -> int:
             f"Set it to a whole number of {known.unit} from 1.",
         )
     return int(given)
+
+
+_counting = threading.Lock()
+_counts: dict[tuple[str, str], tuple[int, int]] = {}
+
+
+def within(name: str, key: str, period: float, now: float | None = None) -> bool:
+    """Count one more, and say whether a limit for each period allows it.
+
+    Args:
+        name: the limit's.
+        key: who is counted.
+        period: in seconds.
+        now: seconds that only grow; the clock's for None.
+    """
+    which = int((time.monotonic() if now is None else now) // period)
+    with _counting:
+        before, count = _counts.get((name, key), (which, 0))
+        count = count + 1 if before == which else 1
+        _counts[name, key] = which, count
+    return count <= limit(name)
 
 
 def exceeded(what: str, name: str, most: int) -> str:

@@ -12,7 +12,17 @@ from core import pipelines
 from core.cli.answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, close_unfinished
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    MOST_DRAWS,
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
@@ -64,7 +74,9 @@ def answers() -> None:
     type=click.Choice(["runs", "gold"]),
     help="From the top of runs, from the gold passages; both where not given.",
 )
-@click.option("--draws", type=Whole(1), default=DRAWS, show_default=True, help="Answers from the gold passages.")
+@click.option(
+    "--draws", type=Whole(1, MOST_DRAWS), default=DRAWS, show_default=True, help="Answers from the gold passages."
+)
 @click.option(
     "--temperature", type=click.FloatRange(min=0), default=TEMPERATURE, show_default=True, help="Of these draws."
 )

@@ -14,6 +14,7 @@ from core.audit import AIMS, Aim, Audit, Goal, find_audit
 from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
 from core.cli.guests import File
 from core.cli.options import (
+    MOST_DRAWS,
     Whole,
     author_option,
     counted,
@@ -57,7 +58,7 @@ for command in (board, calibrate, curve, methods, roles):
 @click.option("--source", help="Where the judgments are kept; what it has is known. 'audit: NAME' where not given.")
 @click.option("--highest", type=Whole(1), help="Judgment; what the source has, else 3, where not given.")
 @click.option("--batch-size", type=Whole(1), help="Passages of a batch.")
-@click.option("--looks", type=Whole(1), help="Batches after which you may look and stop.")
+@click.option("--looks", type=Whole(1, MOST_DRAWS), help="Batches after which you may look and stop.")
 @click.option("--alpha", type=float, default=room.ALPHA, show_default=True, help="Error spent over the looks.")
 @click.option("--seed", type=Whole(0), help="Of the draws; one is made where not given.")
 @author_option

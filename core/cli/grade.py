@@ -31,7 +31,7 @@ from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines, tell_of_calls
 from core.errors import GradingError, InputError
 from core.formats import Source
-from core.graders import Cluster, Grader, RayGrader, ShardFolder, is_remote, is_shard
+from core.graders import Cluster, Grader, RayGrader, ShardFolder, current, is_remote, is_shard
 from core.grading import (
     BackgroundJob,
     PriceTag,
@@ -306,8 +306,11 @@ def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Clu
     """The grader on the workers of a cluster.
 
     Raises:
-        InputError: it asks an endpoint, which grades for itself.
+        InputError: it asks an endpoint, which grades for itself, or a token asks for a cluster.
     """
+    # Whatever answers at the address of a cluster runs code here.
+    if not current().any_address:
+        raise InputError("A token cannot grade on a cluster.", "Leave out --engine, or grade at a shell.")
     if is_remote(grader):
         raise InputError(
             "This grader asks an endpoint: workers would only wait for it.", "Grade without --engine, or with --batch."

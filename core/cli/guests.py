@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextvars
+import io
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +20,9 @@ import click
 
 from core.errors import InputError
 from core.project import ACTS, ActName, Project
+
+LONGEST_NAME = 50
+"""Characters of a file's name, of which each takes 4 bytes at most and a name 255."""
 
 
 @dataclass
@@ -66,7 +72,8 @@ class Guest:
         if name not in known:
             folder = self.folder / f"{kind}-{len(known)}"
             folder.mkdir()
-            plain = Path(name.replace("\0", "")).name
+            # Its end says what kind of file it is. No system takes names of any length, and the engine not every sign.
+            plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
             known[name] = folder / (plain if plain not in ("", "..") else "file")
         return known[name]
 
@@ -175,7 +182,7 @@ def text_of(file: Path) -> str:
 
     try:
         if guest() is None and file == Path("-"):
-            return click.get_text_stream("stdin", encoding="utf-8").read()
+            return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
         return read_small_text(file)
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error

@@ -12,7 +12,18 @@ import click
 import numpy as np
 
 from core.cli.guests import File
-from core.cli.options import Command, Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    MOST_DRAWS,
+    Command,
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.cli.policy import policy_options
 from core.errors import InputError, Report
 from core.formats import Source, read_factors, read_matrix
@@ -131,7 +142,7 @@ def irt() -> None:
 
 @irt.command("fit")
 @_answers_options
-@click.option("--bootstrap", type=Whole(0), default=REPEATS, show_default=True,
+@click.option("--bootstrap", type=Whole(0, MOST_DRAWS), default=REPEATS, show_default=True,
               help="Repeats for the intervals of abilities.")  # fmt: skip
 @click.option("--marginal", is_flag=True, help="Integrate abilities out: for many students, without components.")
 @json_option
@@ -265,7 +276,7 @@ def items_command(answers: _Answers, by: str, as_json: bool) -> None:
 @_answers_options
 @click.option("--drop", type=click.FloatRange(0, 100, min_open=True, max_open=True), default=DROP, show_default=True,
               help="Per cent of the items, each step.")  # fmt: skip
-@click.option("--steps", type=Whole(1), default=STEPS, show_default=True, help="How often to drop.")
+@click.option("--steps", type=Whole(1, MOST_DRAWS), default=STEPS, show_default=True, help="How often to drop.")
 @_by
 @json_option
 def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import cast
 import click
 
 from core.cli.options import (
+    MOST_DRAWS,
     Whole,
     json_option,
     opened,
@@ -114,12 +115,14 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     show_default=True,
     help="Average ranks, or ties broken at random, and the mean.",
 )
-@click.option("--repeats", type=Whole(), default=10, show_default=True, help="How often ties are broken at random.")
+@click.option(
+    "--repeats", type=Whole(most=MOST_DRAWS), default=10, show_default=True, help="How often ties are broken at random."
+)
 @click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
 @click.option(
     "--bootstrap",
     "samples",
-    type=Whole(),
+    type=Whole(most=MOST_DRAWS),
     default=0,
     metavar="N",
     help="Draw the queries N times for 95 % intervals, such as 1000.",

@@ -21,6 +21,8 @@ from core.text import one_line, with_escapes
 
 Command = Callable[..., Any]
 
+MOST_DRAWS = 10_000
+"""Draws or repeats of a computation that one command may ask for."""
 LARGEST = 2**31 - 1
 """The largest whole number that every column of a project can hold."""
 
@@ -30,11 +32,12 @@ class Whole(click.IntRange):
 
     Args:
         least: for None any such number, a negative one too.
+        most: for draws and repeats, each of which takes time and memory.
     """
 
-    def __init__(self, least: int | None = None) -> None:
-        self.least = -LARGEST if least is None else least
-        super().__init__(self.least, LARGEST)
+    def __init__(self, least: int | None = None, most: int = LARGEST) -> None:
+        self.least, self.most = -LARGEST if least is None else least, most
+        super().__init__(self.least, most)
         self.name = "integer" if least is None else self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -44,9 +47,9 @@ class Whole(click.IntRange):
             click.BadParameter: it is none, or out of range.
         """
         number = click.INT.convert(value, param, ctx)
-        if self.least <= number <= LARGEST:
+        if self.least <= number <= self.most:
             return number
-        self.fail(f"{one_line(str(value), 40)} is not between {self.least} and {LARGEST}.", param, ctx)
+        self.fail(f"{one_line(str(value), 40)} is not between {self.least} and {self.most}.", param, ctx)
 
     def _describe_range(self) -> str:
         return "" if self.least == -LARGEST else f"x>={self.least}"

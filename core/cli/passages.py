@@ -24,7 +24,7 @@ class _Value(click.ParamType[int | Literal["none"]]):
     def convert(
         self, value: Any, option: click.Parameter | None, context: click.Context | None
     ) -> int | Literal["none"]:
-        return NONE if value == NONE else click.INT.convert(value, option, context)
+        return NONE if value == NONE else Whole().convert(value, option, context)
 
 
 @click.command()

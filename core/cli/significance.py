@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option
+from core.cli.options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option
 from core.cli.policy import policy_options
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MEASURE, leaderboard
@@ -23,7 +23,7 @@ from core.study import CORRECTIONS, TESTS, Correction, Test, compare_systems
 @click.option("--correction", type=click.Choice(CORRECTIONS), default="holm", show_default=True,
               help="For the number of comparisons.")  # fmt: skip
 @click.option("--baseline", metavar="RUN", help="The system to compare with; the best where not given.")
-@click.option("--permutations", type=Whole(), default=PERMUTATIONS, show_default=True,
+@click.option("--permutations", type=Whole(most=100 * MOST_DRAWS), default=PERMUTATIONS, show_default=True,
               help="Of the randomisation test, at least.")  # fmt: skip
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Makes the randomisation test repeatable.")
 @policy_options

@@ -157,8 +157,8 @@ def _opened(name: str) -> IO[bytes]:
     if name != "-":
         return Path(name).open("rb")
     # A request states its length, so that standard input is read to its end first.
-    spooled = tempfile.TemporaryFile()
-    shutil.copyfileobj(click.get_binary_stream("stdin"), spooled)
+    spooled = tempfile.TemporaryFile()  # noqa: SIM115
+    shutil.copyfileobj(sys.stdin.buffer, spooled)
     spooled.seek(0)
     return spooled
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from core.graders.vectors import VectorStore
-from core.limits import limit
+from core.limits import exceeded, limit, within
 
 BATCH_SHARE = 0.5
 """What a call in a batch costs of what it costs alone, where nobody says otherwise: half."""
@@ -99,6 +99,7 @@ NOTHING_USED = Usage()
 MOST_MODELS = 8
 """Models that are counted each by its name: an endpoint may give a new one with every answer."""
 OTHER_MODELS = "others"
+DAY = 24 * 60 * 60.0
 CAPPED_CALLS = 4
 """Calls that may always be in flight under a cap on money. More only fit where the cap bears the most that each of them
 may report: a call that is under way cannot be taken back, whatever it turns out to cost."""
@@ -142,6 +143,7 @@ class Control:
         patience: seconds for which an endpoint that is gone is waited for before it is given up.
         longest_wait: seconds that a call which failed may have to wait for its next attempt; an endpoint that wants
             more is given up. For None the patience, or `RATE_WINDOW` if that is longer.
+        caller: the login or token whose calls of a day are limited, over all jobs; None for no limit.
     """
 
     def __init__(
@@ -155,7 +157,9 @@ class Control:
         vectors: VectorStore | None = None,
         patience: float = 0.0,
         longest_wait: float | None = None,
+        caller: str | None = None,
     ) -> None:
+        self._caller = caller
         self.report = report
         self.patience = patience
         self.longest_wait = max(patience, RATE_WINDOW) if longest_wait is None else longest_wait
@@ -209,6 +213,10 @@ class Control:
                 if beyond:
                     self._exhausted = True
                     return False
+            if self._caller is not None and not within("CALLS", self._caller, DAY):
+                refusal = exceeded("One login or token may not make more a day than", "CALLS", limit("CALLS"))
+                self._exhausted, self._overrun = True, self._overrun or f"{refusal}."
+                return False
             self._usage = replace(self._usage, calls=self._usage.calls + 1)
             self._reserved += cost
             self._under_way += 1
@@ -270,7 +278,7 @@ class Control:
 
     @property
     def overrun(self) -> str:
-        """That a call used more than was set aside for it, as a sentence; empty where none did."""
+        """That a call used more than was set aside for it, or that the day's calls are used up, as a sentence."""
         return self._overrun
 
     @property

@@ -83,7 +83,7 @@ def begin(
         return job
 
     job = project.write(record)
-    control = Control(caps.max_calls, caps.max_cost, caps.price, 1, report)
+    control = Control(caps.max_calls, caps.max_cost, caps.price, 1, report, caller=caps.caller)
     kept = kept_replies(project, key_of(project, grader))
     taking = Taking(project, grader, author, job)
     try:
@@ -137,6 +137,7 @@ def left_of(caps: Budget, used: Usage) -> Control:
         None if caps.max_calls is None else max(caps.max_calls - used.calls, 0),
         None if caps.max_cost is None else max(caps.max_cost - used.cost, 0.0),
         price,
+        caller=caps.caller,
     )
 
 

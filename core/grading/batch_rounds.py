@@ -33,7 +33,7 @@ from core.grading.batch_planning import divide, left_of
 from core.grading.batch_records import CallBatch, call_batches, kept_replies, pairs_of
 from core.grading.batch_standing import BatchJob, Standing, key_of, standing, usage_of, waiting_jobs
 from core.grading.billing import billed
-from core.grading.budgets import Budget
+from core.grading.budgets import budget
 from core.grading.jobs import JOBS, end
 from core.grading.pairs import with_texts
 from core.grading.replies import CHUNK, Taking, fault_of, in_chunks, is_answered, name_of, pair_of, play_with
@@ -225,7 +225,10 @@ class _Round:
         most = max(batch.calls for batch in latest)
         asked = self.job.asked
         price = prices(self.project).get(self.grader.spec.model)
-        caps = Budget(asked.get("max_calls"), asked.get("max_cost") if price else None, price)
+        caps = budget(
+            self.project, self.grader.spec.model, getattr(self.grader, "back_end", None), asked.get("max_calls"),
+            asked.get("max_cost") if price else None,
+        )  # fmt: skip
         used = usage_of(self.project, self.grader.spec.model, self.job, batches)
         planning = divide(self.project, self.grader, again, kept, left_of(caps, used), most)
         Taking(self.project, self.grader, self.author, self.job.key).write(planning.settled)

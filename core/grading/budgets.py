@@ -20,17 +20,21 @@ class Budget:
         max_calls: calls at most, retries included; None for no cap.
         max_cost: money at most, in the currency of the price table; None for no cap.
         price: of the model; None where the table has none.
+        caller: the login or token whose calls of a day are limited; None for no limit.
     """
 
     max_calls: int | None
     max_cost: float | None
     price: Price | None
+    caller: str | None = None
 
 
 def budget(
     project: Project, model: str, back_end: BackEnd | None, max_calls: int | None = None, max_cost: float | None = None
 ) -> Budget:
     """The caps under which a model is asked: of a person's and the owner's the lower ones.
+
+    Every call of a model begins here, so that it is refused here to a person whose role does not include spending.
 
     Args:
         model: its name in the price table.
@@ -39,7 +43,10 @@ def budget(
 
     Raises:
         InputError: money is capped and the model has no price.
+        NotAllowed: the role of the person does not include asking models.
     """
+    if back_end is not None:
+        project.require("ask models")
     offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
     calls = [cap for cap in (max_calls, offered.max_calls if offered else None) if cap is not None]
     costs = [cap for cap in (max_cost, offered.max_cost if offered else None) if cap is not None]
@@ -49,7 +56,9 @@ def budget(
             f"There is no price for {model}, so a budget in money cannot be kept.",
             "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
         )
-    return Budget(min(calls, default=None), min(costs, default=None), price)
+    # A model on this computer costs no money.
+    caller = f"{project.path} {project.caller}" if project.caller and hasattr(type(back_end), "offered") else None
+    return Budget(min(calls, default=None), min(costs, default=None), price, caller)
 
 
 def job_control(
@@ -78,7 +87,9 @@ def job_control(
     if back_end is None:
         return Control(concurrency=concurrency, report=report)
     caps = budget(project, model, back_end, max_calls, max_cost)
-    return Control(caps.max_calls, caps.max_cost, caps.price, concurrency, report, patience=patience)
+    return Control(
+        caps.max_calls, caps.max_cost, caps.price, concurrency, report, patience=patience, caller=caps.caller
+    )
 
 
 def trial_control(project: Project, grader: Grader) -> Control:
@@ -89,4 +100,4 @@ def trial_control(project: Project, grader: Grader) -> Control:
     """
     caps = budget(project, grader.spec.model, getattr(grader, "back_end", None))
     # Whoever waits for it can ask again.
-    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=1)
+    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=1, caller=caps.caller)

@@ -130,7 +130,7 @@ def drafting_control(project: Project, drafter: Drafter) -> Control:
         InputError: the owner caps the money, and the model has no price.
     """
     caps = budget(project, drafter.model, drafter.back_end)
-    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=2, longest_wait=LONGEST_LOOK)
+    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=2, longest_wait=LONGEST_LOOK, caller=caps.caller)
 
 
 def usual_settings(project: Project) -> dict[str, str]:

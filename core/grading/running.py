@@ -112,6 +112,7 @@ def make_control(
         report,
         vectors=ProjectVectors(project),
         patience=request.patience,
+        caller=caps.caller,
     )
 
 

@@ -170,7 +170,7 @@ _SPELLINGS = tuple(
 # trec_eval aborts the whole process on some values out of range, so none may reach it.
 _IN_RANGE: dict[str, Callable[[Any], bool]] = {
     "cutoff": lambda v: type(v) is int and 1 <= v <= MAX_CUTOFF,
-    "rel": lambda v: type(v) is int and v >= 1,
+    "rel": lambda v: type(v) is int and 1 <= v <= DEEPEST,
     "judged_only": lambda v: type(v) is bool,
     "relative": lambda v: type(v) is bool,
     "beta": lambda v: isinstance(v, float) and 0 < v < math.inf,

@@ -36,6 +36,7 @@ class Acting(ABC):
 
     def __init__(self) -> None:
         self._identity: str | None = None
+        self._began: str | None = None
         self._find: Callable[[], Member | None] | None = None
         self._reader: str | None = None
 
@@ -66,6 +67,7 @@ class Acting(ABC):
     def unattended(self) -> Self:
         """The same open project for work that goes on after the act that began it, and was allowed."""
         other = copy.copy(self)
+        other._began = self.caller
         other._identity = other._reader = None
         return other
 
@@ -73,6 +75,11 @@ class Acting(ABC):
     def identity(self) -> str | None:
         """Who it acts for; None where that is whoever has the file."""
         return self._identity
+
+    @property
+    def caller(self) -> str | None:
+        """Who pays for the calls of models: `identity`, or that of the act that began unattended work."""
+        return self._identity or self._began
 
     @property
     def reader(self) -> str | None:

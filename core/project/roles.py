@@ -36,6 +36,7 @@ ActName = Literal[
     "download",
     "import files",
     "grade",
+    "ask models",
     "write with models",
     "run exams",
     "plan audits",
@@ -84,8 +85,7 @@ ACTS: Mapping[ActName, Rule] = {
         ("work list", "guidelines show", "double list", "double agreement",
          "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
          "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
-         "graders list",
-         "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
+         "graders list", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
          "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
          "target diff", "target list",
@@ -96,7 +96,8 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "edit questions": Rule(
         "assessor", "edit questions in drafts, and accept or reject what a model proposed", ("question_bank",),
-        ("bank edit", "bank discard", "bank merge", "bank settle", "bank split", "proposals*", "items accept"),
+        ("bank edit", "bank discard", "bank merge", "bank settle", "bank split", "proposals accept", "proposals edit",
+         "proposals put-back", "proposals reject", "items accept"),
         by_query=True,
     ),
     "save the bank": Rule(
@@ -142,6 +143,10 @@ ACTS: Mapping[ActName, Rule] = {
         "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
         ("grade", "batch cancel", "batch fetch", "cascade plan", "cascade run"),
         ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
+    ),
+    "ask models": Rule(
+        "organizer", "ask a model, which may cost money", ("prompts", "grading", "question_bank"),
+        ("graders test", "proposals answer-key"),
     ),
     "write with models": Rule(
         "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),

@@ -19,6 +19,8 @@ from core.server import sent, words
 from core.server.guarding import Visitor
 from core.server.running import Asked, Running
 
+FORMS = "multipart/form-data", "application/x-www-form-urlencoded"
+
 
 async def read(request: Request, visitor: Visitor) -> Response:
     """A command that only reads, with its parameters in the address."""
@@ -54,7 +56,7 @@ async def _posted(request: Request, visitor: Visitor, path: str) -> Asked:
     path, command = await _named(path, visitor)
     files: dict[str, Any] = {}
     given: list[tuple[str, str]] = []
-    if not request.headers.get("content-type", "").startswith(("multipart/", "application/x-www-form-urlencoded")):
+    if not request.headers.get("content-type", "").startswith(FORMS):
         return await _wanted(path, command, await sent.parameters(request), files, visitor)
     async with sent.form(request) as form:
         for name, value in form.multi_items():
@@ -102,7 +104,7 @@ async def _answer(asked: Asked, done: int = 200) -> Response:
         raise
     error = bytes(printed["error"]).decode(errors="replace")
     if code:
-        return _failed(code, error)
+        return _failed(code, error, command.broken)
     if len(files) == 1:
         (content,) = files.values()
         headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
@@ -114,12 +116,16 @@ async def _answer(asked: Asked, done: int = 200) -> Response:
     return Response(output, done, {"X-Content-Type-Options": "nosniff"}, kind)
 
 
-def _failed(code: int, error: str) -> Response:
-    """What a command said that failed: its last line is the reason, with what to do."""
+def _failed(code: int, error: str, broken: bool) -> Response:
+    """What a command said that failed: its last line is the reason, with what to do.
+
+    Args:
+        broken: whether it failed by a fault of the program.
+    """
     lines = [one for one in error.splitlines() if one.strip()] or ["The command failed."]
     message, _, hint = lines[-1].removeprefix("exam: ").partition(". ")
     forbidden = "needs the role" in message or "has no role" in message
     return JSONResponse(
         {"message": f"{message.rstrip('.')}.", "hint": hint, "exit_code": code, "said": lines[:-1]},
-        403 if forbidden else 400 if code == 2 else 409,
+        500 if broken else 403 if forbidden else 400 if code == 2 else 409,
     )

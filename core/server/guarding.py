@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hmac
 import re
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from core.cli.guests import act_of
 from core.errors import InputError, NotAllowed, WorkbenchError
-from core.limits import exceeded, limit
+from core.limits import exceeded, limit, within
 from core.project import Project, acting_with, find_token
 from core.server.holding import held
 
+MINUTE = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -116,10 +115,6 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
     raise Unknown("This token opens nothing here.", "It may be withdrawn, or its project is not open on this server.")
 
 
-_counting = threading.Lock()
-_counts: dict[str, tuple[int, int]] = {}
-
-
 def check_rate(visitor: Visitor, now: float | None = None) -> None:
     """Count a request, and refuse it where there were too many in this minute.
 
@@ -131,12 +126,8 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
     """
     if visitor.owner:
         return
-    minute, most = int((time.monotonic() if now is None else now) // 60), limit("REQUESTS")
-    with _counting:
-        before, count = _counts.get(visitor.key, (minute, 0))
-        count = count + 1 if before == minute else 1
-        _counts[visitor.key] = minute, count
-    if count > most:
+    if not within("REQUESTS", visitor.key, MINUTE, now):
+        most = limit("REQUESTS")
         raise TooOften(exceeded("in a minute there were more than", "REQUESTS", most), "Ask again in a minute.")
 
 

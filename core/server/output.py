@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -83,6 +84,9 @@ def _install() -> None:
         if not isinstance(sys.stdout, _Parted):
             sys.stdout = _Parted(sys.stdout, "output")
         if not isinstance(sys.stderr, _Parted):
+            # Without a handler, what is logged goes to sys.stderr: it is for the owner of the server alone.
+            logging.lastResort = logging.StreamHandler(sys.stderr)
+            logging.lastResort.setLevel(logging.WARNING)
             sys.stderr = _Parted(sys.stderr, "error")
 
 

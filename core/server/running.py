@@ -73,6 +73,9 @@ class Running:
     Args:
         say: is told what it prints, as it does.
         ended: is told its exit code, and the files that it wrote by the words that named them, which are gone after.
+
+    Attributes:
+        broken: whether it failed by a fault of the program, which is in the log.
     """
 
     def __init__(
@@ -82,9 +85,8 @@ class Running:
         ended: Callable[[int, Mapping[str, Path]], None],
     ) -> None:
         self._asked, self._say, self._ended = asked, say, ended
-        self._guest = Guest(
-            asked.project, asked.author, asked.folder, asked.files, asked.background, named=asked.named
-        )
+        self.broken = False
+        self._guest = Guest(asked.project, asked.author, asked.folder, asked.files, asked.background, named=asked.named)
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
@@ -110,6 +112,7 @@ class Running:
                 code = self._code()
             self._ended(code, {name: path for name, path in self._guest.outputs.items() if path.exists()})
         except Exception as error:
+            self.broken = True
             _log.error("a command could not be answered: %s", error, exc_info=error)
             self._ended(1, {})
         finally:
@@ -120,7 +123,7 @@ class Running:
         try:
             return run(self._asked.words)
         except Exception as error:
-            number = secrets.token_hex(3).upper()
+            self.broken, number = True, secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
             said = f"exam: Something failed that should not have. It is in the log of the server under {number}.\n"
             self._told("error", said.encode())

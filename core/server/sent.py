@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from core.errors import InputError
@@ -19,6 +20,8 @@ from core.server.guarding import TooMuch
 from core.server.running import Asked
 
 MOST_FILES = 1000
+MOST_WORDS = 20_000
+"""Words of a command: the time that reading them takes grows with the square of their number."""
 LONGEST = 4 << 20
 """Bytes of a request without its files."""
 
@@ -29,8 +32,14 @@ async def form(request: Request, fields: int = MOST_FILES) -> AsyncIterator[Form
 
     Args:
         fields: at most, without the files.
+
+    Raises:
+        InputError: it is not a form, or has too many fields or files.
     """
-    found = await request.form(max_files=MOST_FILES, max_fields=fields, max_part_size=LONGEST)
+    try:
+        found = await request.form(max_files=MOST_FILES, max_fields=fields, max_part_size=LONGEST)
+    except HTTPException as error:
+        raise InputError(f"The form cannot be read: {error.detail}", "Send it as docs/server.md shows.") from error
     try:
         yield found
     finally:
@@ -70,10 +79,13 @@ async def take_in(asked: Asked, files: Mapping[str, Any]) -> Asked:
         files: what came in a form, by the words that name it in the command.
 
     Raises:
-        InputError: it is no file, or has a name that no file can have. Nothing is left in the folder.
+        InputError: it is no file, or has a name that no file can have, or the command has too many words. Nothing is
+            left in the folder.
     """
     kept: dict[str, Path] = {}
     try:
+        if len(asked.words) > MOST_WORDS:
+            raise InputError(f"The request has {len(asked.words):,} values.", f"Send at most {MOST_WORDS:,} at a time.")
         for at, (name, upload) in enumerate(files.items()):
             plain = Path(name).name
             if not isinstance(upload, UploadFile) or not plain or "\0" in name:

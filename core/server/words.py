@@ -24,13 +24,9 @@ def served(command: click.Command) -> click.Command:
     Raises:
         InputError: one does, because its type is not `core.cli.guests.File`.
     """
-    for one in command.params:
-        opens = isinstance(one.type, click.File | click.Path | click.Tuple) and not isinstance(one.type, File)
-        if opens and one.name not in NOT_ASKED:
-            raise InputError(
-                f"The command {command.name} cannot be served: its parameter {one.name} names a file of the server.",
-                "Give it at a shell of that computer.",
-            )
+    kinds = (one.type for one in command.params if one.name not in NOT_ASKED)
+    if any(isinstance(kind, click.File | click.Path | click.Tuple) and not isinstance(kind, File) for kind in kinds):
+        raise InputError(f"The command {command.name} names files of the server.", "Give it at a shell there.")
     return command
 
 

@@ -16,7 +16,7 @@ from core.errors import InputError, NotAllowed, WorkbenchError
 from core.exchange import exporting, import_files, recorded
 from core.formats import Source
 from core.graders import make_grader
-from core.grading import Request, Scope, jobs, make_plan, price_tag, start_job
+from core.grading import Request, Scope, jobs, make_plan, price_tag, start_job, trial_control
 from core.labels import Policy, basis
 from core.leaderboard import (
     compare,
@@ -162,6 +162,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "download": lambda project, by: recorded(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
     "grade": graded,
+    "ask models": lambda project, by: trial_control(project, make_grader("self-rating", {})),
     "write with models": asked,
     "run exams": lambda project, by: project.require("run exams", author=by),
     "plan audits": designed,

@@ -14,16 +14,22 @@ from core.project import door_file, open_project
 from tests.cli.test_reading_together import fill_all, fill_planned
 from tests.made.browser import ROOT, free_port
 from tests.made.projects import file_of
+from tests.server import hostile
 from tests.server.api import Api
 
 
-def serve(*paths: Path) -> subprocess.Popen[bytes]:
-    """A server that has projects open; it is there when the door of the last is."""
+def serve(*paths: Path, canary: Path | None = None) -> subprocess.Popen[bytes]:
+    """A server that has projects open; it is there when the door of the last is.
+
+    Args:
+        canary: a folder of which the server writes down each look into it, in a file beside it.
+    """
+    watched = {} if canary is None else {"CANARY": str(canary)}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.serving", str(free_port()), *map(str, paths)],
         cwd=ROOT,
         # All routes are asked in less than a minute.
-        env={**os.environ, "PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000", **watched},
     )
     while not door_file(paths[-1]).exists():
         try:
@@ -51,13 +57,35 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def held(apart: Path, planned: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has something of everything, for requests that are to do harm."""
+    path = tmp_path_factory.mktemp("attacked") / "some.duckdb"
+    file_of(hostile.fill_attacked).write(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the server with secrets, into which no request may look."""
+    folder = tmp_path_factory.mktemp("canary") / "canary"
+    folder.mkdir()
+    (folder / "secret.txt").write_text(f"{hostile.SECRET}\n", encoding="utf-8")
+    (folder / "secret.run").write_text(f"q1 Q0 p2 1 2.0 {hostile.SECRET}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def held(
+    apart: Path, planned: Path, attacked: Path, canary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Path]]:
     """Projects that one server has open from the first test that asks for them to the end."""
     paths = {}
-    for name, content in (("read", apart), ("planned", planned), ("stopped", planned), ("changed", apart)):
+    for name, content in (
+        ("read", apart), ("planned", planned), ("stopped", planned), ("attacked", attacked), ("changed", apart)
+    ):  # fmt: skip
         paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
         paths[name].write_bytes(content.read_bytes())
-    process = serve(*paths.values())
+    process = serve(*paths.values(), canary=canary)
     yield paths
     process.terminate()
     process.wait(timeout=60)
@@ -81,6 +109,11 @@ def api(changed: Path) -> Api:
 @pytest.fixture(scope="session")
 def tokens(api: Api) -> dict[str, str]:
     """A token of each role, made by the owner through the door."""
+    return made_tokens(api)
+
+
+def made_tokens(api: Api) -> dict[str, str]:
+    """A token of each role for a project that a server has open."""
     made = {}
     for role in ("viewer", "assessor", "organizer"):
         status, content = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": f"a {role}", "role": role})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
 from core import cli
+from core.cli.guests import File
 from core.errors import InputError, NotAllowed
 from core.project import ACTS, Project, make_token, open_project, withdraw_token
 from core.server.guarding import TooOften, Visitor, check_host, check_rate
-from core.server.words import commands, find, words_of
+from core.server.words import asked_for, commands, find, served, words_of
 from tests.made.browser import ROOT
 from tests.server.api import Api
 
@@ -136,6 +139,82 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     assert api.ask("GET", "/api/v1/judge/set", token)[0] == 405
     size = {"Content-Length": str(1 << 60)}
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
+
+
+def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, tokens: dict[str, str]) -> None:
+    against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
+    asked: list[tuple[str, dict[str, object]]] = [
+        ("meta", {**against, "samples": most}), ("meta", {**against, "repeats": most}),
+        ("irt/fit", {"bootstrap": most}), ("audit/design", {"name": "n", "looks": most}),
+        ("significance", {"permutations": most}), ("passages", {"has_label": 10**400}),
+        ("passages", {"judgment": 2**31}),
+        ("leaderboard", {"measure": "AP(rel=99999999999)"}),
+    ]  # fmt: skip
+    for path, given in asked:
+        status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
+        assert status == 400, (path, given, status, content)
+    # Names that no file can have here are those of the person who asks.
+    for name in ("x" * 70_000, "what?", "\u202e", "a/b/../.."):
+        status, content = api.ask("POST", "/api/v1/export", tokens["organizer"], {"what": "qrels", "output": name})
+        assert status == 200 and content.startswith(b"q1 0 p1 ")
+        assert api.ask("POST", "/api/v1/backup", tokens["organizer"], {"output": name})[0] == 200
+
+
+def test_a_form_that_cannot_be_read_is_refused(api: Api, tokens: dict[str, str]) -> None:
+    fields = b"&".join(b"measure=AP" for _ in range(300_000))
+    part = b'--b\r\nContent-Disposition: form-data; name="queries"\r\n\r\nq1\r\n'
+    form, url = "multipart/form-data", "application/x-www-form-urlencoded"
+    for kind, body in (
+        (form, b"--b--"), (f"{form}; boundary=b", part * 1500 + b"--b--"), (f"{form}; boundary=b", b"no form at all"),
+        (f"{form}; boundary=b", b"--b\r\nContent-Type: x\r\n\r\nno name\r\n--b--"), (url, fields),
+        ("multipart/mixed; boundary=b", part + b"--b--"), (f"{form}; boundary={'b' * 300}", part),
+        (f"{url}; x=", fields), ("application/json", json.dumps({"queries": ["q1"] * 300_000}).encode()),
+    ):  # fmt: skip
+        for path in ("leaderboard", "work/done", "run", "jobs"):
+            status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], body, {"Content-Type": kind})
+            assert status == 400 and json.loads(content)["message"], (path, kind, status, content)
+
+
+def test_a_request_names_no_project(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
+    other = tmp_path / "other.duckdb"
+    for token in (tokens["organizer"], api.door.token):
+        for words in (
+            ["status", "--project", str(other)],
+            [f"--project={api.path}", "status"],
+            ["status", f"--project={api.path}"],
+            ["prices", "--project", str(other), "set", "m", "1", "1"],
+        ):
+            assert api.send(words, token)[0] == 2, words
+    # A shell says by which path it found the door; a token cannot.
+    named = {"project": "some.duckdb"}
+    assert api.send(["status", "--project", "some.duckdb"], api.door.token, named)[0] == 0
+    assert api.send(["status", "--project", "some.duckdb"], tokens["organizer"], named)[0] == 2
+    assert not other.exists() and b'"m"' not in api.ask("GET", "/api/v1/prices", tokens["organizer"])[1]
+
+
+def test_a_cluster_is_not_for_tokens(api: Api, tokens: dict[str, str]) -> None:
+    asked = {"engine": "ray", "address": "ray://localhost:1", "model": "m", "grader_name": "embedding"}
+    assert api.ask("POST", "/api/v1/grade", tokens["organizer"], {"engine": "ray", "address": "ray://x:1"})[0] == 400
+    assert api.ask("POST", "/api/v1/jobs", tokens["organizer"], asked)[0] == 400
+
+
+def test_a_command_that_opens_a_path_is_not_served() -> None:
+    """`core.cli.guests.File` alone reads what was sent in the place of a file."""
+    for kind in (click.File(), click.Path(), click.Path(path_type=Path), click.Tuple([str, click.Path()])):
+        command = click.Command("leak", params=[click.Option(["--file"], type=kind)])
+        with pytest.raises(InputError):
+            served(command)
+    for path, command in commands():
+        assert served(command) is command
+        for one in asked_for(command):
+            said = f"{getattr(one, 'help', '')} {one.metavar or ''}"
+            if re.search("File|FILE|FOLDER|PATH", said) or one.name in ("file", "files", "output", "path", "folder"):
+                # Workers of a cluster write into a folder, which only a shell may name.
+                assert isinstance(one.type, File) or (path, one.name) == ("grade", "shards"), (path, one.name)
+    for module in sorted((ROOT / "core" / "cli").glob("*.py")):
+        text = module.read_text(encoding="utf-8")
+        assert "click.File" not in text, module.name
+        assert "click.Path" not in text or module.name in ("guests.py", "options.py", "shards.py"), module.name
 
 
 def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:

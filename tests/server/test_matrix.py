@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from core.cli.guests import act_of
 from core.project import ACTS, ROLES, Project, Role, open_project, set_member
 from core.server import FOR_EVERY_TOKEN, routes, ways
 from core.server.words import commands
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
+from tests.server import hostile
 from tests.server.api import Api
+from tests.server.conftest import made_tokens
 
 SECRETS = (b"A?", b"B?")
 """The questions."""
@@ -59,6 +62,36 @@ def test_every_screen_command_and_route_is_refused_to_whom_the_table_refuses_it(
                 if (status == 403) is includes(role, way.act) or any(secret in content for secret in SECRETS):
                     wrong.append((role, way.method, way.path, status))
     assert wrong == []
+
+
+def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path], canary: Path) -> None:
+    """Each parameter of each command as an organizer sends it, and some as the other roles do."""
+    api = Api(held["attacked"])
+    tokens, wrong = made_tokens(api), []
+    paths = [str(canary / "secret.txt"), f"{'../' * 15}{str(canary / 'secret.run')[1:]}"]
+    before = {path: path.stat() for path in (canary, *canary.iterdir())}
+    for number, attack in enumerate(hostile.attacks(paths, str(canary / "new"))):
+        act = act_of(attack.command.replace("/", " "))
+        for role in ROLES if number % 5 == 0 else ROLES[-1:]:
+            status, content = api.ask(attack.method, attack.path, tokens[role], attack.body, attack.headers)
+            refused = status == 403 and not includes(role, act)
+            if status >= 500 or hostile.SECRET.encode() in content or not (refused or includes(role, act)):
+                wrong.append((role, attack.about, status, content[:300]))
+    for words in hostile.sent_by_a_shell(paths):
+        code, content = api.send(words, tokens["organizer"])
+        if code >= 500 or hostile.SECRET.encode() in content or b"Traceback" in content:
+            wrong.append(("run", words, code, content[:300]))
+    for way in ways():
+        if way.method == "GET":
+            _, content = api.ask("GET", f"/api/v1/{way.path}", tokens["organizer"])
+            wrong += [(way.path, content)] if hostile.SECRET.encode() in content else []
+    assert wrong == []
+    assert canary.with_name("canary.touched").read_text() == ""
+    # Also what opens files without Python, as the database does, reads and makes none.
+    after = {path: path.stat() for path in (canary, *canary.iterdir())}
+    assert [(path, at.st_atime_ns, at.st_mtime_ns) for path, at in after.items()] == [
+        (path, at.st_atime_ns, at.st_mtime_ns) for path, at in before.items()
+    ]
 
 
 def test_every_route_of_the_server_has_its_row() -> None:

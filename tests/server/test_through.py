@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -94,6 +95,47 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
     assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
     missing = said(changed, ["import", "runs", "./missing.run"], capsysbinary)
     assert missing[0] == 2 and b"exam: missing.run" in missing[2] and b"/tmp" not in missing[2]
+
+
+def test_guidelines_travel_from_a_file_and_from_standard_input(
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.txt").write_text("Read first.\n", encoding="utf-8")
+    Path("latin.txt").write_bytes(b"\xe9t\xe9")
+
+    def shown() -> bytes:
+        return said(changed, ["guidelines", "show"], capsysbinary)[1].strip()
+
+    def set_from(name: str, content: bytes = b"") -> int:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return said(changed, ["guidelines", "set", name], capsysbinary)[0]
+
+    assert set_from("mine.txt") == 0 and shown() == b"Read first."
+    assert set_from("-", "Then judge: é.".encode()) == 0 and shown() == "Then judge: é.".encode()
+    # What cannot be read changes nothing.
+    assert [set_from(name, b"\xe9") for name in ("missing.txt", "latin.txt", "-", ".")] == [2] * 4
+    assert shown() == "Then judge: é.".encode()
+    assert set_from("-") == 0 and shown() == b""
+
+
+def test_guidelines_are_read_from_standard_input_without_a_server(
+    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Read first.")))
+    assert said(path, ["guidelines", "set", "-"], capsysbinary)[0] == 0
+    assert said(path, ["guidelines", "show"], capsysbinary)[1].strip() == b"Read first."
+
+
+def test_labels_of_a_cascade_are_written_here_to_the_byte(
+    planned: Path, held: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert said(planned, ["cascade", "labels", "-o", "here.tsv"], capsysbinary)[0] == 0
+    assert said(held["planned"], ["cascade", "labels", "-o", "there.tsv"], capsysbinary)[0] == 0
+    assert Path("there.tsv").read_bytes() == Path("here.tsv").read_bytes() != b""
 
 
 def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_instead(

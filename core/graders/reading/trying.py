@@ -74,6 +74,7 @@ def beyond_caps(control: Control) -> GradingError:
     """That the caps are in the way of a call that somebody asks for and waits for."""
     made = control.usage.calls
     return GradingError(
-        f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
+        control.overrun
+        or f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
         "Whoever runs this server has set how many calls, and how much money, one job may take.",
     )

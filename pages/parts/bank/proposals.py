@@ -41,12 +41,21 @@ def panel(project: Project, query: QueryOverview) -> None:
     found = bank.proposals(project, query.query_id)
     with st.container(key="proposals"):
         more = st.container(horizontal=True)
-        if presses.button("Suggest questions", more, icon=":material/lightbulb:") and ui.author():
+        if (
+            presses.button(
+                "Suggest questions",
+                more,
+                icon=":material/lightbulb:",
+                disabled=not project.allows("write with models"),
+            )
+            and ui.author()
+        ):
             bank_drafting.suggest_dialog(project, query)
         asked = presses.button(
             "Draft an answer key",
             more,
             icon=":material/key:",
+            disabled=not project.allows("ask models"),
             help="From a passage that answers the question, or is judged relevant.",
         )
         if asked and ui.author():

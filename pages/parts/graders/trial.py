@@ -89,7 +89,7 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
     """The button that asks, and what came of it as long as grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
-    if presses.button("Ask", key=f"{key} ask", icon=":material/play_arrow:"):
+    if presses.button("Ask", key=f"{key} ask", icon=":material/play_arrow:", disabled=not project.allows("ask models")):
         with st.spinner(waiting(chosen, datetime.now()), show_time=True):
             st.session_state[f"{key} answer"] = (about, _asked(project, grader, pair))
     held, answer = st.session_state.get(f"{key} answer", (None, None))

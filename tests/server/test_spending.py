@@ -1,0 +1,109 @@
+"""Calls of models for people and tokens: who may spend, and how much in a day."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.cli.guests import act_of
+from core.project import ACTS, Project, acting_with, find_token, make_token, open_project
+from core.server.running import Asked, Running
+from core.server.words import asked_for, commands
+from tests.made.endpoint_server import EndpointServer
+
+ENDPOINT = ("model", "base_url", "back_end", "grader_name")
+"""Parameters that choose what is asked."""
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EndpointServer]:
+    """An endpoint that the owner offers to everybody."""
+    with EndpointServer() as server:
+        offered = tmp_path / "endpoints.json"
+        offered.write_text(json.dumps({"endpoints": {"here": {"base_url": server.url}}}), encoding="utf-8")
+        monkeypatch.setenv("EXAM_ENDPOINTS", str(offered))
+        yield server
+
+
+@pytest.fixture
+def project(planned: Path, tmp_path: Path) -> Iterator[Project]:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(planned.read_bytes())
+    opened = open_project(path)
+    yield opened
+    opened.close()
+
+
+def token(project: Project, name: str, role: str) -> Project:
+    found = find_token(project, make_token(project, name, role, "olga"))  # type: ignore[arg-type]
+    assert found is not None
+    return acting_with(project, found)
+
+
+def run(project: Project, words: Sequence[str]) -> tuple[int, bytes]:
+    """The exit code of a command that a token gives, and what it printed."""
+    ended, said, codes = threading.Event(), bytearray(), list[int]()
+
+    def end(code: int, _: object) -> None:
+        codes.append(code)
+        ended.set()
+
+    member = project.member()
+    assert member is not None
+    Running(Asked(words, project, member.name), lambda _, content: said.extend(content), end)
+    assert ended.wait(60)
+    return codes[0], bytes(said)
+
+
+def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
+    project: Project, endpoint: EndpointServer
+) -> None:
+    asking = {"model": "m", "base_url": endpoint.url, "back_end": "openai"}
+    given = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
+    tried = 0
+    for role in ("viewer", "assessor"):
+        acting = token(project, role, role)
+        for path, command in commands():
+            known = {one.name: max(one.opts, key=len) for one in asked_for(command) if one.param_type_name == "option"}
+            if not known.keys() & set(ENDPOINT) and "every" not in known:
+                continue
+            options = [f"{known[name]}={value}" for name, value in given.items() if name in known]
+            places = ["q1/a", "p1"] if path == "proposals/answer-key" else ["some"]
+            words = [*path.split("/"), *options, *(["--all"] if "every" in known else [])]
+            takes = any(one.param_type_name == "argument" for one in asked_for(command))
+            run(acting, [*words, *places] if takes else words)
+            tried += 1
+    assert tried > 20 and endpoint.seen == []
+    code, said = run(token(project, "organizer", "organizer"), [
+        "graders", "test", "--grader=self-rating", "--model=m", f"--base-url={endpoint.url}", "--question=q1/a",
+    ])  # fmt: skip
+    assert code == 0 and len(endpoint.seen) == 1, said
+
+
+def test_what_asks_a_model_is_no_act_of_reading() -> None:
+    for command in ("graders test", "proposals answer-key", "generate", "grade", "sit", "items generate"):
+        rule = ACTS[act_of(command)]
+        assert rule.role == "organizer" and rule.writes
+
+
+def test_a_token_makes_so_many_calls_in_a_day_and_no_more(
+    project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_CALLS", "3")
+    model = ["--grader=self-rating", "--model=m", f"--base-url={endpoint.url}"]
+    trial = ["graders", "test", *model, "--question=q1/a"]
+    first, second = token(project, "first", "organizer"), token(project, "second", "organizer")
+    assert [run(first, trial)[0] for _ in range(2)] == [0, 0]
+    # A job of the same token has what is left of the day; it ends in order, and can go on tomorrow.
+    code, said = run(first, ["grade", "--json", "--concurrency=1", *model])
+    assert code == 0 and json.loads(said.splitlines()[-1])["state"] == "stopped", said
+    assert len(endpoint.seen) == 3
+    assert [run(first, words)[0] for words in (trial, [*trial, "--injections"])] == [1, 1]
+    drafted = ["generate", "--query=q1", "--model=m", f"--base-url={endpoint.url}", "--patience=0"]
+    assert run(first, drafted)[0] == 1
+    assert len(endpoint.seen) == 3
+    assert run(second, trial)[0] == 0 and len(endpoint.seen) == 4
