@@ -148,7 +148,9 @@ def import_project(source: Path, path: Path) -> Project:
             if not put_new(built, path):
                 raise taken
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise no_room(path, error) or InputError(
+            f"{error.filename or source}: cannot be read or written ({error.strerror})."
+        ) from error
     return open_project(path)
 
 
