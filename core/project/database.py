@@ -21,8 +21,8 @@ import duckdb
 from core.atomic_files import WorkingFolder
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
-from core.project.engine_errors import explained, fault, first_line
-from core.project.engine_memory import SPILL, engine_config
+from core.project.engine_errors import explained, fault, first_line, no_room
+from core.project.engine_memory import engine_config, spill_folder
 from core.project.schema import check_schema
 from core.project.values import as_pattern, quoted_path
 
@@ -248,7 +248,8 @@ class Database:
         try:
             checkpoints.unmark(self._connection)
         except duckdb.Error as error:
-            _log.warning("%s: it could not be closed as it should: %s", self.path, first_line(error))
+            reason = "the disk is full" if no_room(self.path, error) else first_line(error)
+            _log.warning("%s: it could not be closed as it should: %s", self.path, reason)
         finally:
             self.writing.release()
 
