@@ -248,8 +248,6 @@ ELSEWHERE = {
     "core/project/doors.py": 1,
     "core/project/opening.py": 1,
     "core/server/sent.py": 1,
-    # The engine's own database for work that is larger than memory.
-    "core/project/engine_memory.py": 2,
 }
 
 

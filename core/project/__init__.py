@@ -51,7 +51,7 @@ from core.project.doubles import (
     write_end,
 )
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import CONFIG, GIVE_BACK, MEMORY, SPILL, engine_config, let_go, scratch
+from core.project.engine_memory import CONFIG, GIVE_BACK, MEMORY, SPILL, engine_config, let_go, scratch, spill_folder
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -418,6 +418,7 @@ __all__ = [
     "set_schedule",
     "source_of",
     "sources",
+    "spill_folder",
     "split_response",
     "stage",
     "stage_judgments",

@@ -351,7 +351,7 @@ def _working_folder(path: Path) -> Path:
     """
     file = Path(os.path.realpath(path))
     if file not in _working_folders:
-        beside = Path(os.environ.get(SPILL) or file.parent)
+        beside = spill_folder() or file.parent
         try:
             # The engine takes some characters of a path for a pattern.
             made = WorkingFolder(beside if as_pattern(beside) == beside else None)

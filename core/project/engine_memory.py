@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
+from core.atomic_files import WorkingFolder
 from core.errors import InputError
 from core.project.engine_errors import first_line
 
@@ -49,28 +49,34 @@ _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 _AMOUNT = re.compile(r"\d+(\.\d+)? ?(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
 
-def engine_config(memory: str | None = None, spill: Path | None = None) -> Config:
+def engine_config(memory: str | None = None) -> Config:
     """The settings of the engine.
 
     Args:
-        memory: at most, as `4GB`; that of the environment, else four fifths of what there is, for None.
-        spill: folder for what does not fit; that of the environment, else beside the file, for None.
+        memory: at most, as `4GB`; for None that of the environment, else four fifths of the computer's memory.
 
     Raises:
-        InputError: the memory is no amount, or there is no such folder.
+        InputError: the memory is not an amount.
     """
     memory = memory or os.environ.get(MEMORY)
-    folder = spill or (Path(given) if (given := os.environ.get(SPILL)) else None)
     found = dict(CONFIG)
     if memory:
         if not _AMOUNT.fullmatch(memory.strip()):
             raise InputError(f"'{memory}' is no amount of memory.", f"Write it as 4GB or 500MB ({MEMORY}).")
         found["memory_limit"] = memory.strip()
-    if folder:
-        if not folder.is_dir():
-            raise InputError(f"{folder}: there is no such folder for what does not fit into memory.", "Make it first.")
-        found["temp_directory"] = str(folder / "exam-spill")
     return found
+
+
+def spill_folder(chosen: Path | None = None) -> Path | None:
+    """The folder for what does not fit into memory: the chosen one, else that of the environment; None without both.
+
+    Raises:
+        InputError: it does not exist.
+    """
+    folder = chosen or (Path(given) if (given := os.environ.get(SPILL)) else None)
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"Unknown folder '{folder}'.", f"Make it first, or name another one ({SPILL}, --spill).")
+    return folder
 
 
 HELD, GROWN = 24 << 20, 64 << 20
@@ -175,18 +181,19 @@ def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[du
     """A database of its own that goes away with the block: its tables lie on the disk, so that they may be larger than
     memory.
 
-    Args: as for `engine_config`; without a folder, that for temporary files is taken.
+    Args:
+        memory: as for `engine_config`.
+        spill: as for `spill_folder`; the system's folder for temporary files without one.
 
     Raises:
-        InputError: as `engine_config` says, or there was no room.
+        InputError: as both say, or there was no room.
     """
-    config = engine_config(memory, spill)
-    folder = config.get("temp_directory")
-    with tempfile.TemporaryDirectory(prefix="exam-", dir=Path(str(folder)).parent if folder else None) as made:
-        config["temp_directory"] = str(Path(made) / "spill")
+    config = engine_config(memory)
+    with WorkingFolder(spill_folder(spill)) as made:
+        config["temp_directory"] = str(made)
         # Rows come back in an order that is asked for, or in any.
         config["preserve_insertion_order"] = False
-        with duckdb.connect(str(Path(made) / "scratch.duckdb"), config=config) as connection:
+        with duckdb.connect(str(made / "scratch.duckdb"), config=config) as connection:
             try:
                 yield connection
             except (duckdb.OutOfMemoryException, duckdb.IOException) as error:

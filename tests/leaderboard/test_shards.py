@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.exchange import export_shards
 from core.labels import Policy
 from core.leaderboard import Shards, leaderboard, shard_board, shards
-from core.project import engine_config
+from core.project import engine_config, spill_folder
 from core.types import Question
 from tests.made.projects import examples, fill, new_project
 
@@ -153,5 +153,5 @@ def test_what_cannot_be_read_is_refused(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("EXAM_MEMORY", "700MB")
     assert engine_config()["memory_limit"] == "700MB"
     monkeypatch.setenv("EXAM_SPILL", str(folder / "nowhere"))
-    with pytest.raises(InputError, match="no such folder"):
-        engine_config()
+    with pytest.raises(InputError):
+        spill_folder()
