@@ -244,6 +244,8 @@ ELSEWHERE = {
     "core/cli/export.py": 1,
     "core/exchange/parquet/project.py": 2,
     "core/exchange/shards.py": 1,
+    # Standard input, before it is sent.
+    "core/cli/through.py": 3,
     "core/project/backups.py": 2,
     "core/project/doors.py": 1,
     "core/project/opening.py": 1,

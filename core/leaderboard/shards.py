@@ -166,6 +166,9 @@ def _opened(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     casts = {name: f"{name}::{type_}" for name, type_ in COLUMNS[kind].items()}
     for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
         casts[name] = f"coalesce({casts[name]}, error('a {name} is missing'))"
+    if kind == "runs":
+        # A run that ranks nothing is there by its name alone.
+        casts |= {name: f"if(query_id IS NULL, NULL, {casts[name]})" for name in ("query_id", "passage_id")}
     return f"(SELECT {', '.join(f'{cast} AS {name}' for name, cast in casts.items())} FROM {source})"
 
 
