@@ -233,6 +233,10 @@ class GraderSpec:
         """
         return rating if self.max_rating == MAX_RATING else min(self.max_rating, rating * self.max_rating // ANSWERED)
 
+    def min_rating(self, asked: int) -> int:
+        """The effective min rating: the one that was asked for, or the top of this grader's scale if that is lower."""
+        return min(asked, self.max_rating)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (16 hex digits) over all that changes a rating."""

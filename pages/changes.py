@@ -112,10 +112,11 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         saved = versions[version]
         return f"{version}: {ui.shortened(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
 
+    min_rating = labels.basis(project, state).min_rating
     words = [
         (f"Bank version {version_name(state.bank_version or 0)}", state.bank_version != other.bank_version),
         (str(state.grader), state.grader != other.grader),
-        (f"min rating {state.min_rating}", state.min_rating != other.min_rating),
+        (f"min rating {min_rating}", state.min_rating != other.min_rating),
         (policy_widgets.LABEL_RULES.get(state.label, state.label).lower(), state.label != other.label),
         ("with weights" if state.weighted else "without weights", state.weighted != other.weighted),
         ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),

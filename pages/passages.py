@@ -237,8 +237,8 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
     st.session_state["last passage"] = (project.name, at)
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):
-        methods = {grader.spec.name: grader.spec.method for grader in graders(project)}
-        marks = [] if hidden or policy is None else answer_marks(read, methods, policy.min_rating)
+        known = {grader.spec.name: grader.spec for grader in graders(project)}
+        marks = [] if hidden or policy is None else answer_marks(read, known, policy.min_rating)
         st.html(passage_html(read, marks, labelled=policy is not None and not hidden))
         with st.container(key="desk-questions"):
             foretold = desk_parts.questions(project, read, policy, shown, hidden)

@@ -83,7 +83,7 @@ def design(
     linear = linear_measure(measure)
     given = policy or Policy()
     base = basis(project, replace(given, overrides=False))
-    resolved = replace(given, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
+    resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
     further = [find_grader(project, one).spec.fingerprint for one in graders]
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
     _check_runs(goal, chosen)

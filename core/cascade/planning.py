@@ -73,7 +73,12 @@ def plan(
     spec = _spec_of(project, expensive)
     if spec.fingerprint in first.grader.spec.fingerprints:
         raise InputError("The cheap grader and the expensive one are the same.", "Name two graders.")
-    resolved = replace(given, grader=spec.fingerprint, bank_version=first.version)
+    resolved = replace(
+        given,
+        grader=spec.fingerprint,
+        bank_version=first.version,
+        min_rating=spec.min_rating(given.min_rating),
+    )
     queries = without_answered_by_topic(project, label_qrels(project, first))
     if not queries:
         raise InputError(

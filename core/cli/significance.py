@@ -50,7 +50,7 @@ def significance(
             {
                 "measure": board.measure,
                 "source": board.source,
-                "policy": policy.as_dict(),
+                "policy": board.policy.as_dict(),
                 "test": test,
                 "correction": correction,
                 "baseline": against,

@@ -57,7 +57,7 @@ def publish(
     """
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
-        resolved = replace(policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
+        resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
         content = qrels(project, resolved, binary=binary).encode()
         pool_key = record_pool(cursor)
         key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.bank import check_version
@@ -17,6 +17,7 @@ class Basis:
     """A policy with its names looked up: what every score is computed from.
 
     Args:
+        policy: with the effective min rating, which is on the grader's own scale.
         overridden: whether there are overrides and the policy lets them count.
     """
 
@@ -27,8 +28,8 @@ class Basis:
 
     @property
     def min_rating(self) -> int:
-        """The min rating on the grader's own scale, which may end below it."""
-        return min(self.policy.min_rating, self.grader.spec.max_rating)
+        """The effective min rating."""
+        return self.policy.min_rating
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -59,4 +60,5 @@ def basis(project: Project, policy: Policy) -> Basis:
     overridden = asks_questions and project.remember(
         "overridden", lambda: bool(project.value("SELECT count(*) FROM current_overrides"))
     )
-    return Basis(policy, grader, check_version(project, policy.bank_version), overridden)
+    effective = replace(policy, min_rating=grader.spec.min_rating(policy.min_rating))
+    return Basis(effective, grader, check_version(project, policy.bank_version), overridden)

@@ -74,7 +74,7 @@ def covered(base: Basis, min_rating: int | None = None) -> str:
         min_rating: from which a question counts as answered; that of the policy for None. Where the grader's scale ends
             below it, its top stands for it.
     """
-    tau = base.min_rating if min_rating is None else min(min_rating, base.grader.spec.max_rating)
+    tau = base.min_rating if min_rating is None else base.grader.spec.min_rating(min_rating)
     return f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / any_value(total))"
 
 

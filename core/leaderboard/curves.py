@@ -78,7 +78,8 @@ def cover_curves(
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     queries = leaderboard(project, COVER, policy=policy).query_ids
-    by_run = coverage_by_rank(project, basis(project, policy), max_k)
+    base = basis(project, policy)
+    by_run = coverage_by_rank(project, base, max_k)
     curves = []
     for run in names:
         known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
@@ -90,4 +91,4 @@ def cover_curves(
         # A run that answered none of the queries has no score where skipped queries are ignored.
         if len(scores) == max_k:
             curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
-    return CoverCurves(curves, max_k, project.read(pool_depth), policy)
+    return CoverCurves(curves, max_k, project.read(pool_depth), base.policy)

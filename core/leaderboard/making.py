@@ -113,6 +113,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
+        policy = base.policy
         needed, usable = label_pairs(project, base)
         if not usable:
             raise InputError(
@@ -151,7 +152,8 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     if not wanted.takes_judgments:
         raise InputError(f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10.")
     name, queries = wanted.name, list(qrels)
-    scores = _per_query(score_runs(rankings(project), [name], qrels, basis(project, policy).min_rating), name)
+    policy = basis(project, policy).policy
+    scores = _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
     return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
 
 

@@ -12,7 +12,6 @@ from core.labels import Policy
 from core.leaderboard import Comparison, Leaderboard, QueryChoice, leaderboard, sides
 from core.measures import COVER, Ties, correlate, parse_measure
 from core.project import Project, as_act, boards, sources
-from core.types import MAX_RATING
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
 """The measures that figures offer beside the one of the screen: those of the papers' tables."""
@@ -48,9 +47,9 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
     Raises:
         InputError: a measure is unknown.
     """
-    known = [stored.spec.name for stored in graders(project) if stored.grades]
+    known = {stored.spec.name: stored.spec.max_rating for stored in graders(project) if stored.grades}
     found: dict[str, BoardChoice] = {}
-    for grader in known:
+    for grader, top in known.items():
         # With one grader alone its name would say nothing.
         by = f" · {grader}" if len(known) > 1 else ""
         for measure in measures:
@@ -59,7 +58,7 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
                 continue
             prefix = "EXAM " if wanted.ranks_passages else ""
             if wanted.takes_min_rating:
-                for level in range(1, MAX_RATING + 1):
+                for level in range(1, top + 1):
                     found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
             else:
                 found[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)

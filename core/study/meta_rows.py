@@ -77,9 +77,7 @@ def choose_rows(
                 for rule in ["max"] if direct else label_rules:
                     row = replace(base, grader=spec.name, bank_version=version, label=rule)
                     basis(project, row)
-                    found += [
-                        Row("exam", replace(row, min_rating=min(t, spec.max_rating))) for t in _checked(min_ratings)
-                    ]
+                    found += [Row("exam", replace(row, min_rating=spec.min_rating(t))) for t in _checked(min_ratings)]
     return list(dict.fromkeys(found))
 
 

@@ -245,7 +245,7 @@ def select(
         base.grader.spec.name,
         source,
         top_k,
-        policy,
+        base.policy,
         classify(looked_at, by_judge, in_truth),
         {run: classify(found, by_judge, in_truth) for run, found in tops.items()},
         {run: (_share(found, by_judge), _share(found, in_truth)) for run, found in tops.items()},

@@ -11,8 +11,9 @@ import pytest
 from core.errors import InputError, ProjectError
 from core.exchange import bundle, bundle_again, publish
 from core.labels import Policy
+from core.leaderboard import leaderboard
 from core.project import Project
-from tests.exchange.test_publication import EDITS, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
+from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
 
 
 def manifest_of(packed: bytes) -> dict:
@@ -31,6 +32,16 @@ def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: P
     EDITS["a run is replaced"](graded)
     with pytest.raises(ProjectError, match=r"leaderboard\.tex, leaderboard\.tsv would differ"):
         bundle_again(graded, manifest_of(made), "bob")
+
+
+@pytest.mark.parametrize("asked", [1, 2, 4])
+def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:  # noqa: F811
+    effective = min(asked, JUDGE.max_rating)
+    files = unpacked(bundle(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
+    assert f"1 from rating {effective} and 0 below" in files["README.txt"].decode()
+    assert json.loads(files["manifest.json"])["policy"]["min_rating"] == effective
+    board = leaderboard(graded, "P@10", policy=Policy(grader="judge", min_rating=asked))
+    assert board.as_dict()["policy"]["min_rating"] == effective
 
 
 def test_a_publication_that_was_no_bundle_is_refused(graded: Project) -> None:  # noqa: F811

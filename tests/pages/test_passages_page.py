@@ -126,7 +126,7 @@ def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", nu
     return do(app, "override", number, ratings=ratings, reason=reason)
 
 
-def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSpec) -> None:
+def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSpec, rating: int | None = 4) -> None:
     """Let a grader answer questions from a passage of query q1 with this text."""
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     with project.transaction() as cursor:
@@ -134,7 +134,7 @@ def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSp
         list_passages(cursor, [("q1", "new")])
         refresh_pool(cursor)
         key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = 'new'").fetchall()[0][0]
-        outcomes = [(questions[question], key, Grade(4, answer=answer)) for question, answer in answers.items()]
+        outcomes = [(questions[question], key, Grade(rating, answer=answer)) for question, answer in answers.items()]
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
 
 
@@ -222,6 +222,15 @@ class TestReading:
             (" and wet", "2"),
         ]
         assert marks[1][0] == "1. What is A? (rated 4 by reader)\n2. What is B? (rated 4 by reader)"
+
+    @pytest.mark.parametrize(("rating", "marked"), [(None, []), (0, []), (1, [' class="short"']), (3, [""])])
+    def test_only_an_answer_that_counts_as_one_is_marked(
+        self, small: Project, rating: int | None, marked: list[str]
+    ) -> None:
+        spec = replace(EXTRACTIVE, max_rating=3)
+        extract(small, "Here the grass is green and wet.", {"What is A?": "the grass is green"}, spec, rating)
+        shown = passage(visit("passages", query="q1", passage="new", grader="reader"))
+        assert re.findall(r'<mark title="[^"]*"([^>]*)>', shown) == marked
 
     def test_the_bare_number_of_a_grader_that_only_rates_is_not_marked(self, small: Project) -> None:
         extract(small, "There are 4 of them.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"))

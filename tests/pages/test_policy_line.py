@@ -34,6 +34,10 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
     bank = holds(app, "questions")
     assert bank["about"] == "a judge judges passages by the query as a whole and is asked none of these."
     assert [row["figures"] for row in bank["rows"]] == [None]
+    # A min rating within the scale is the one that the labels are cut at.
+    for asked in 1, 2, 3:
+        chosen = visit("question_bank", tau=str(asked))
+        assert f"a judge · min rating {asked} of 0–3 ·" in said(chosen).replace("\\", "")
     # The qrels say the threshold of that scale, too: no label is above 3.
     assert [box.label for box in visit("export").checkbox if box.key == "binary"] == ["Binary: 1 from rating 3, else 0"]
 

@@ -182,7 +182,7 @@ def _compare(
 
 def _resolved(project: Project, policy: Policy) -> Policy:
     base = basis(project, policy)
-    return replace(policy, grader=base.grader.spec.name, bank_version=base.version)
+    return replace(base.policy, grader=base.grader.spec.name, bank_version=base.version)
 
 
 def _labels(project: Project, policy: Policy) -> Ratings:

@@ -63,7 +63,7 @@ def about(project: Project, audit: Audit) -> None:
             ui.plain(audit.measure),
             how_many(len(audit.runs), "systems"),
             how_many(len(audit.queries), "queries"),
-            f"labels by {ui.plain(spec.name)}, min rating {spec.on_scale(policy.min_rating)}, bank {version}{newer}",
+            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}, bank {version}{newer}",
             *(["ended"] if audit.ended else []),
         ]
     )

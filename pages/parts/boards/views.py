@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.labels import Policy
+from core.labels import Policy, basis
 from core.leaderboard import Comparison, Leaderboard, QueryChoice
 from core.measures import ALPHA, Ties
 from core.project import Project, boards
@@ -64,10 +64,15 @@ class Screen:
         """Measure of every imported board by its name; they have no scores by query."""
         return dict(boards(self.project))
 
+    @property
+    def mine(self) -> BoardChoice:
+        """The board of the labels, as the head of the screen chooses it."""
+        min_rating = basis(self.project, self.policy).min_rating
+        return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
+
     def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
         """Names of the official board and of the board under study; the latter twice where nothing is official."""
-        mine = BoardChoice(self.measure, "exam", self.policy.grader, self.policy.min_rating)
-        study = board_name(offered, mine) or next(iter(offered))
+        study = board_name(offered, self.mine) or next(iter(offered))
         if self.official is None:
             return study, study
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
@@ -206,8 +211,7 @@ def two_boards(screen: Screen) -> None:
 def two_systems(screen: Screen) -> None:
     """The queries of one system against those of another, or of the same on another board."""
     offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
-    study = board_name(offered, BoardChoice(screen.measure, "exam", screen.policy.grader, screen.policy.min_rating))
-    default = study or next(iter(offered))
+    default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         first_board = board_choice("First board", offered, default, "x board")

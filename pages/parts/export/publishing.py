@@ -117,8 +117,8 @@ def _publication(project: Project, manifest: Manifest) -> None:
                 ui.plain(
                     f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
                     f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
-                    f" {policy['min_rating']} · {open_pairs:,} pairs ungraded or failed,"
-                    f" {counts['overridden']:,} overridden"
+                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · {open_pairs:,} pairs ungraded or"
+                    f" failed, {counts['overridden']:,} overridden"
                 )
             )
             if files := bundled(project).get(number):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from core.labels import Policy
+from core.labels import Policy, basis
 from core.project import Project, find_source, passage_texts, sources
 from core.review import (
     NO_REASON,
@@ -102,8 +102,8 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     total, found = strays(project, policy, source, ROWS_A_PAGE, offset(key))
     st.caption(
         ui.plain(
-            f"{total:,} questions are answered (rating {policy.min_rating} or more) by passages judged below"
-            f" {policy.min_judgment} ({source}). Reword or drop them, or override single ratings."
+            f"{total:,} questions are answered (rating {basis(project, policy).min_rating} or more) by passages judged"
+            f" below {policy.min_judgment} ({source}). Reword or drop them, or override single ratings."
         )
     )
     texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
@@ -136,7 +136,7 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
     st.caption(
         ui.plain(
             f"{total:,} passages judged {policy.min_judgment} or more ({source}) were graded and answer no question"
-            f" (rating {policy.min_rating} or more). Write a question for what they say."
+            f" (rating {basis(project, policy).min_rating} or more). Write a question for what they say."
         )
     )
     for one in found:

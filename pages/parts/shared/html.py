@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.labels import Override
 from core.project import JudgmentAct
 from core.review import AskedQuestion, Desk, Effect, Segment, Span, find_answer, segments
 from core.text import how_many
+from core.types import GraderSpec
 from pages.parts.shared import look, ui
 
 MOVERS_SHOWN = 5
@@ -41,20 +42,24 @@ def text_html(text: str, marks: list[Mark]) -> str:
     return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_piece(one, marks) for one in pieces)}</div>'
 
 
-def answer_marks(desk: Desk, methods: dict[str, str], min_rating: int) -> list[Mark]:
-    """Where the answers stand that graders extracted from the passage.
+def answer_marks(desk: Desk, graders: Mapping[str, GraderSpec], min_rating: int) -> list[Mark]:
+    """The spans of the answers that graders extracted from the passage, unless they are rated 0 or failed.
 
     Args:
-        methods: of the graders that are looked at, by name.
+        graders: by name.
+        min_rating: as the scoring settings have it; each grader's own scale may end below it.
     """
     found: dict[tuple[Span, int], Mark] = {}
     for one in desk.asked:
         for grader, said in one.said.items():
-            if methods.get(grader) in RATES_ONLY and len((said.answer or "").split()) < 3:
+            spec = graders[grader]
+            only_rated = spec.method in RATES_ONLY and len((said.answer or "").split()) < 3
+            if only_rated or not said.rating:
                 continue
             if span := find_answer(desk.text or "", said.answer):
+                short = said.rating < spec.min_rating(min_rating)
                 title = f"{one.number}. {_words(one)} (rated {said.rating} by {grader})"
-                found.setdefault((span, one.number), (span, one.number, title, (said.rating or 0) < min_rating))
+                found.setdefault((span, one.number), (span, one.number, title, short))
     return list(found.values())
 
 

@@ -260,7 +260,7 @@ def in_words(project: Project, view: View) -> str:
     scale = "" if spec.max_rating == MAX_RATING else f" of 0–{spec.max_rating}"
     words = [
         spec.name,
-        f"min rating {spec.on_scale(policy.min_rating)}{scale}",
+        f"min rating {spec.min_rating(policy.min_rating)}{scale}",
         LABEL_RULES.get(policy.label, policy.label).lower(),
         *([] if policy.weighted else ["without weights"]),
         *([] if policy.min_judgment == 1 else [f"judged ≥ {policy.min_judgment}"]),
