@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,7 @@ def shard_board(
         raise InputError(f"{wanted} is no measure of labels.", "Over shards, name one such as nDCG@10 or P@10.")
     with scratch(memory, spill) as engine, _readable():
         grades, runs, top = _sources(engine, shards)
+        policy = replace(policy, min_rating=min(policy.min_rating, top))
         rows, failed = _check_ratings(engine, grades, top)
         _label(engine, grades, policy)
         _rank(engine, runs, wanted.cutoff)
@@ -109,7 +110,7 @@ def shard_board(
         per_query: dict[str, dict[str, float]] = {name: {} for name in names}
         done, labels = 0, engine.execute("SELECT count(*) FROM labels").fetchall()[0][0]
         for first, last, queries in _batches(sizes):
-            evaluate = make_evaluator([wanted.name], _labels_of(engine, first, last), min(policy.min_rating, top))
+            evaluate = make_evaluator([wanted.name], _labels_of(engine, first, last), policy.min_rating)
             for run, rankings in _rankings_of(engine, first, last).items():
                 per_query[run] |= evaluate(rankings)[wanted.name]
             report(done := done + queries, len(sizes))

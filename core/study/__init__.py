@@ -19,7 +19,7 @@ from core.study.figures import (
     system_points,
 )
 from core.study.groups import Alike, alike
-from core.study.item_response import BankWorth, Examinees, QuestionWorth, Verdict, bank_worth
+from core.study.item_response import BankWorth, Examinees, QuestionWorth, bank_worth
 from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
 from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
 from core.study.meta_table import (
@@ -32,6 +32,7 @@ from core.study.meta_table import (
     full_name,
     meta_table,
 )
+from core.study.question_verdicts import MEANINGS, Verdict
 from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
 from core.study.significance import (
     CORRECTIONS,
@@ -51,6 +52,7 @@ __all__ = [
     "CORRECTIONS",
     "DEFAULT_TOP_K",
     "LISTED",
+    "MEANINGS",
     "META_MEASURES",
     "MIN_RATINGS",
     "PANEL_MEASURES",

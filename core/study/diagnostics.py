@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,15 +11,11 @@ from numpy.typing import NDArray
 
 from core import bank
 from core.bank import asked_questions, overview
-from core.labels import MISSING, Policy, QueryRatings, basis, ratings_beside, scored
-from core.measures import trec_order
+from core.labels import MISSING, Policy, QueryRatings, Ratings, basis, ratings_beside, scored
+from core.measures import Array, trec_order
 from core.project import Project, judgments, rankings
+from core.study.question_verdicts import MEANINGS, Verdict, answer_shares, question_verdicts
 from core.types import Question
-
-UNIVERSAL = 0.8
-"""A question that more than this share of the systems answers hardly tells them apart."""
-HARD = 0.1
-"""A question that less than this share of the systems answers is hard, or unanswerable."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,8 @@ class QuestionDiagnosis:
             None where no judged passage answers it.
         only_here: share of the judged relevant passages of the query that answer this question and
             no other; None without relevant passages.
-        systems: share of the systems that answer it within the cutoff; None without systems.
-        kind: universal, discriminative or hard, by that share; empty without systems or grades.
+        systems: share of the systems with a usable grade for it that answer it within the cutoff; None without any.
+        verdict: how it tells systems apart, see `question_verdicts`; None for an "avoid" question.
     """
 
     question_id: str
@@ -42,7 +39,7 @@ class QuestionDiagnosis:
     non_relevant: float | None
     only_here: float | None
     systems: float | None
-    kind: str
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True)
@@ -92,23 +89,25 @@ def diagnose(
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
     enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
     relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
-    tops = _tops(project, ratings, query_id, policy.cutoff)
+    answered_by = _answers_of_systems(project, ratings, query_id, policy, known, answers)
+    shares = answer_shares(answered_by)
     positive = np.array([question.weight > 0 for question in active], bool)
     others = answers[:, positive].sum(axis=1)
+    told = question_verdicts(answered_by[:, positive])
+    verdicts = dict(zip(np.flatnonzero(positive).tolist(), (verdict for verdict, _ in told), strict=True))
     found = {}
     for column, question in enumerate(active):
         answered = answers[:, column]
         graded = (known[:, column] != MISSING) & ratings.pooled
         alone = answered & relevant & (others == int(question.weight > 0))
-        systems = _share(np.array([answered[top].any() for top in tops], bool)) if tops else None
         found[question.question_id] = QuestionDiagnosis(
             question.question_id,
             graded=_share(graded[ratings.pooled]) or 0.0,
             answered=_share(answered[graded]),
             non_relevant=_share(non_relevant[answered & has_judgment]),
             only_here=_share(alone[relevant]),
-            systems=systems,
-            kind=_kind(systems) if graded.any() else "",
+            systems=shares[column],
+            verdict=verdicts.get(column),
         )
     strays = [
         StrayAnswer(question, [ratings.passage_ids[row] for row in np.flatnonzero(answers[:, column] & non_relevant)])
@@ -125,39 +124,46 @@ def diagnose(
     )
 
 
-def _tops(project: Project, ratings: QueryRatings, query_id: str, cutoff: int) -> list[list[int]]:
+def _answers_of_systems(
+    project: Project,
+    ratings: QueryRatings,
+    query_id: str,
+    policy: Policy,
+    known: Ratings,
+    answers: NDArray[np.bool_],
+) -> Array:
+    """Which system answers which question within the cutoff: 1, 0, or NaN without a usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
-    return [
-        [row_of[passage] for passage in trec_order(by_query.get(query_id, {}), cutoff) if passage in row_of]
-        for by_query in rankings(project).values()
-    ]
+    runs = [by_query.get(query_id) for by_query in rankings(project).values()]
+    found = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
+    for row, scores in enumerate(runs):
+        if scores is not None:
+            top = [row_of[passage] for passage in trec_order(scores, policy.cutoff) if passage in row_of]
+            found[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
+    # If no system has a grade for a question, those that skipped the query did not fail it either.
+    ranked = [row for row, scores in enumerate(runs) if scores is not None]
+    found[:, np.isnan(found[ranked]).all(axis=0)] = np.nan
+    return found
 
 
 def _share(flags: NDArray[np.bool_]) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
-def _kind(share: float | None) -> str:
-    if share is None:
-        return ""
-    return "universal" if share > UNIVERSAL else "hard" if share < HARD else "discriminative"
-
-
-def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[str, int]:
-    """How many questions of the whole bank are universal, discriminative or hard.
+def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[Verdict, int]:
+    """How many questions of the whole bank have each verdict that occurs, in the order of `MEANINGS`.
 
     Raises:
         InputError: there is no such grader or version.
     """
     base = basis(project, policy)
 
-    def compute() -> dict[str, int]:
-        counts = {"universal": 0, "discriminative": 0, "hard": 0}
+    def compute() -> dict[Verdict, int]:
+        counts = Counter[Verdict | None]()
         for query in overview(project):
             questions = bank.questions(project, base.version, query.query_id)
-            for diagnosis in diagnose(project, policy, query.query_id, questions, source).questions.values():
-                if diagnosis.kind:
-                    counts[diagnosis.kind] += 1
-        return counts
+            diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
+            counts.update(diagnosis.verdict for diagnosis in diagnosed)
+        return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
 
     return project.remember(("bank summary", base.grader.key, base.version, policy, source), compute)

@@ -18,35 +18,16 @@ from core.measures.item_response import (
     fit_graded,
     graded_information,
     information,
-    item_rest,
 )
 from core.project import Project
+from core.study.question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
 
 Examinees = Literal["systems", "passages"]
-Verdict = Literal[
-    "separates the top", "separates lower down", "universal", "hopeless", "redundant", "unclear", "not graded"
-]
 
 TOP = 0.25
 """The share of the examinees, by ability, that is the top of the board."""
-ALIKE = 0.9
-"""Questions whose answers correlate at least so much say the same of the examinees that there are."""
-
-# Two questions that only so few examinees answer, or fail, are alike too easily.
-_FEWEST_EACH = 3
-_WEAK = 0.1
 # What a search leaves open; below this numbers are the same.
 _DIGITS = 3
-
-_SUGGESTIONS: dict[Verdict, str] = {
-    "separates the top": "keep it; more weight sets the best further apart",
-    "separates lower down": "keep it; it sets weaker ones apart, more weight does little at the top",
-    "universal": "retire it, give it less weight, or ask for more: all answer it, so it moves nobody",
-    "hopeless": "look whether any passage can answer it; as long as none does, it moves nobody",
-    "redundant": "keep one of the two, or give each half the weight",
-    "unclear": "look at its wording and at what answers it: weak ones answer it as often as good ones",
-    "not graded": "grade it first",
-}
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,8 @@ class QuestionWorth:
         answered: the share of these that answers it at the min rating; None where there is none.
         discrimination, difficulty: of the model, difficulty that of the min rating; None where all or none answer it.
         at_top, overall: mean information at the abilities of the top quarter, and of all; None there too.
-        alike: the id of the question of the same query that it says the same as.
+        verdict: how the question tells systems apart, whoever the examinees are: see `question_verdicts`.
+        alike: the id of the earlier question of the same query that a redundant one repeats.
         suggestion: what to do about its weight, in words.
     """
 
@@ -142,7 +124,7 @@ def bank_worth(
 
 
 def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
-    asked = _systems(project, base, query_id)
+    asked = _checked(_systems(project, base, query_id))
     told = analyse(
         asked.examinees,
         [question for _, question, _, _ in asked.items],
@@ -152,7 +134,8 @@ def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWort
         held_out=False,
     )
     theta, items = told.fit.theta, told.fit.items
-    return _worth("systems", asked, theta, information(theta, items), items.d, items.b, told.remarks)
+    told_by = information(theta, items)
+    return _worth("systems", asked, _verdicts(asked), theta, told_by, items.d, items.b, told.remarks)
 
 
 def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
@@ -169,7 +152,8 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     difficulty = found.items.b[:, base.min_rating - 1] if base.min_rating else found.items.b[:, 0]
     told = graded_information(found.theta, found.items)
     few = [f"{len(items)} questions are few: abilities are hardly known."] if len(items) < FEWEST else []
-    return _worth("passages", asked, found.theta, told, found.items.d, difficulty, few)
+    verdicts = _verdicts(_systems(project, base, query_id))
+    return _worth("passages", asked, verdicts, found.theta, told, found.items.d, difficulty, few)
 
 
 def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
@@ -195,7 +179,7 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
         graded[column] |= usable > 0
     # Where no system has a grade, those that skipped the query did not fail the question either.
     answers[:, ~graded] = np.nan
-    return _checked(_Asked(systems, items, answers))
+    return _Asked(systems, items, answers)
 
 
 def _checked(asked: _Asked) -> _Asked:
@@ -204,22 +188,41 @@ def _checked(asked: _Asked) -> _Asked:
     return asked
 
 
+_Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
+"""By query and question: the verdict, and the question that a redundant one repeats."""
+
+
+def _verdicts(asked: _Asked) -> _Verdicts:
+    by_query: dict[str, list[int]] = {}
+    for i, (query_id, *_) in enumerate(asked.items):
+        by_query.setdefault(query_id, []).append(i)
+    found: _Verdicts = {}
+    for query_id, members in by_query.items():
+        ids = [asked.items[i][1] for i in members]
+        for question_id, (verdict, same) in zip(ids, question_verdicts(asked.answers[:, members]), strict=True):
+            found[query_id, question_id] = verdict, None if same is None else ids[same]
+    return found
+
+
 def _worth(
-    examinees: Examinees, asked: _Asked, theta: Array, told: Array, d: Array, b: Array, remarks: Sequence[str]
+    examinees: Examinees,
+    asked: _Asked,
+    verdicts: _Verdicts,
+    theta: Array,
+    told: Array,
+    d: Array,
+    b: Array,
+    remarks: Sequence[str],
 ) -> BankWorth:
     order = np.argsort(-np.round(theta, _DIGITS), kind="stable")
     top = max(1, round(TOP * len(order)))
     at_top, overall = told[order[:top]].mean(axis=0), told.mean(axis=0)
-    rest = item_rest(asked.answers)
     known = (~np.isnan(asked.answers)).sum(axis=0)
-    shares = [float(np.nansum(column) / n) if n else None for column, n in zip(asked.answers.T, known, strict=True)]
+    shares = answer_shares(asked.answers)
     varied = np.array([share is not None and 0 < share < 1 for share in shares], bool)
-    usual = float(at_top[varied].mean()) if varied.any() else 0.0
-    alike = _alike(asked, overall)
     rows = []
     for i, (query_id, question_id, text, weight) in enumerate(asked.items):
-        verdict = _verdict(shares[i], rest[i], alike.get(i), at_top[i] >= usual)
-        same = asked.items[alike[i]][1] if verdict == "redundant" else None
+        verdict, same = verdicts.get((query_id, question_id), ("no systems", None))
         rows.append(
             QuestionWorth(
                 query_id,
@@ -234,46 +237,9 @@ def _worth(
                 float(overall[i]) if varied[i] else None,
                 verdict,
                 same,
-                _SUGGESTIONS[verdict],
+                SUGGESTIONS[verdict],
             )
         )
     relative = theta - theta.mean()
     abilities = {asked.examinees[i]: float(relative[i]) for i in order}
     return BankWorth(examinees, abilities, top, rows, list(remarks))
-
-
-def _verdict(share: float | None, rest: float, alike: int | None, much_at_top: bool) -> Verdict:
-    if share is None:
-        return "not graded"
-    if share in (0.0, 1.0):
-        return "universal" if share else "hopeless"
-    if alike is not None:
-        return "redundant"
-    if np.isnan(rest) or rest < _WEAK:
-        return "unclear"
-    return "separates the top" if much_at_top else "separates lower down"
-
-
-def _alike(asked: _Asked, overall: Array) -> dict[int, int]:
-    """By question, the one of the same query that tells more (or stands before it) and has very like answers."""
-    by_query: dict[str, list[int]] = {}
-    for i, (query_id, *_) in enumerate(asked.items):
-        by_query.setdefault(query_id, []).append(i)
-    found = {}
-    for members in by_query.values():
-        ranked = sorted(members, key=lambda i: (-round(float(overall[i]), _DIGITS), i))
-        for place, i in enumerate(ranked):
-            for other in ranked[:place]:
-                if other not in found and _phi(asked.answers[:, i], asked.answers[:, other]) >= ALIKE:
-                    found[i] = other
-                    break
-    return found
-
-
-def _phi(one: Array, other: Array) -> float:
-    """The correlation of two columns of answers; 0 where too few examinees differ to tell."""
-    both = ~np.isnan(one) & ~np.isnan(other)
-    x, y = one[both], other[both]
-    if any(min(column.sum(), len(column) - column.sum()) < _FEWEST_EACH for column in (x, y)):
-        return 0.0
-    return float(np.corrcoef(x, y)[0, 1])

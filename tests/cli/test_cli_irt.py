@@ -116,7 +116,7 @@ def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) ->
     made_project(tmp_path / "p.duckdb", fill_answered).close()
     said = exam("irt", "bank", "--project", "p.duckdb", "--json").json
     verdicts = {row["question_id"]: row["verdict"] for row in said["questions"]}
-    assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hopeless"
+    assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hard"
     shown = exam("irt", "bank", "--project", "p.duckdb", "--query", "q1")
     assert "redundant with q1/top" in shown.out and "The top, of 16 systems: s13, s14, s15, s0" in shown.err
     assert exam("irt", "bank", "--project", "p.duckdb", "--query", "q1", "--passages").code == 0

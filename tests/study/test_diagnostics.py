@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from core import bank, graders
 from core.bank import near_duplicates
 from core.errors import InputError
-from core.labels import Policy
+from core.labels import Policy, Skipped
 from core.project import Project, set_pool_depth
-from core.study import QueryDiagnosis, bank_summary, diagnose
+from core.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
 from core.types import GraderSpec, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 
@@ -41,8 +41,8 @@ def counted_by_hand(
     """Figures and strays by question id, uncovered, number of relevant: straight from the docstrings."""
     active = [q for q in questions if q.active and q.kind != "nugget" and q.weight != 0]
     positive = [q for q in active if q.weight > 0]
-    rankings = [by_query.get("q1", []) for by_query in runs.values()]
-    pool = {p for ranking in rankings for p in ranking[:POOL_DEPTH]} | set(judged)
+    rankings = [by_query.get("q1") for by_query in runs.values()]
+    pool = {p for ranking in rankings for p in (ranking or [])[:POOL_DEPTH]} | set(judged)
     relevant = [p for p, value in judged.items() if value >= policy.min_judgment]
 
     def is_graded(question: Question, passage: str) -> bool:
@@ -54,14 +54,11 @@ def counted_by_hand(
     figures = {}
     for q in active:
         others = [other for other in positive if other is not q]
-        systems = share([any(answers(q, p) for p in ranking[: policy.cutoff]) for ranking in rankings])
-        kind = "discriminative"
-        if systems is None or not any(is_graded(q, p) for p in pool):
-            kind = ""
-        elif systems > 0.8:
-            kind = "universal"
-        elif systems < 0.1:
-            kind = "hard"
+        tops = [None if ranking is None else ranking[: policy.cutoff] for ranking in rankings]
+        usable = [top for top in tops if top is not None and any(is_graded(q, p) for p in top)]
+        # A system that skipped the query did not answer, unless no system has a grade.
+        skipped = [False for top in tops if top is None] if usable else []
+        systems = share([any(answers(q, p) for p in top) for top in usable] + skipped)
         figures[q.question_id] = {
             "question_id": q.question_id,
             "graded": share([is_graded(q, p) for p in pool]) or 0.0,
@@ -69,7 +66,6 @@ def counted_by_hand(
             "non_relevant": share([p not in relevant for p in judged if answers(q, p)]),
             "only_here": share([answers(q, p) and not any(answers(o, p) for o in others) for p in relevant]),
             "systems": systems,
-            "kind": kind,
         }
     strays = {q.question_id: {p for p in judged if p not in relevant and answers(q, p)} for q in active}
     labelled = {p for p in relevant if any(is_graded(q, p) for q in positive)}
@@ -119,7 +115,12 @@ def test_figures_equal_counting_by_hand(dice: Random):
             questions = questions_at_random(dice)
             found = diagnose(project, policy, "q1", questions, "assessors")
             figures, strays, uncovered, relevant = counted_by_hand(questions, ratings, runs, judged, policy)
-            assert {key: asdict(diagnosis) for key, diagnosis in found.questions.items()} == figures
+            told = {key: asdict(diagnosis) for key, diagnosis in found.questions.items()}
+            verdicts = {key: figures.pop("verdict") for key, figures in told.items()}
+            assert told == figures
+            assert {q.question_id for q in questions if verdicts.get(q.question_id, True) is None} == {
+                q.question_id for q in questions if q.question_id in told and q.weight < 0
+            }
             assert {stray.question.question_id: set(stray.passages) for stray in found.strays} == strays
             sizes = [len(stray.passages) for stray in found.strays]
             assert sizes == sorted(sizes, reverse=True)
@@ -149,7 +150,7 @@ def test_ungraded_and_failed_pairs_are_no_answers_and_no_refusals(project: Proje
     small(project, [A, B], {("A?", "p0"): 5, ("A?", "p1"): 0, ("A?", "p2"): None})
     found = diagnosed(project).questions
     assert (found["q1/a"].graded, found["q1/a"].answered) == (0.2, 0.5)
-    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].kind) == (0.0, None, "")
+    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].verdict) == (0.0, None, "not graded")
 
 
 def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: Project):
@@ -177,13 +178,54 @@ def test_a_negative_judgment_is_a_judgment(project: Project):
     assert [(stray.question, stray.passages) for stray in found.strays] == [(A, ["p3"])]
 
 
-def test_the_kind_says_how_many_systems_answer(project: Project):
-    kinds = {10: "universal", 9: "universal", 8: "discriminative", 1: "discriminative", 0: "hard"}
-    asked = [Question(f"q1/{n}", "q1", f"Do {n} answer?") for n in kinds]
-    small(project, asked, {(f"Do {n} answer?", f"p{i}"): 4 if i < n else 3 for n in kinds for i in range(10)})
+def test_the_verdict_says_how_many_systems_answer(project: Project):
+    verdicts = {
+        10: "universal", 9: "universal", 8: "separates lower down", 6: "separates lower down",
+        5: "separates the top", 1: "separates the top", 0: "hard",
+    }  # fmt: skip
+    asked = [Question(f"q1/{n}", "q1", f"Do {n} answer?") for n in verdicts]
+    small(project, asked, {(f"Do {n} answer?", f"p{i}"): 4 if i < n else 3 for n in verdicts for i in range(10)})
     found = diagnosed(project).questions
-    for n, kind in kinds.items():
-        assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].kind) == (pytest.approx(n / 10), kind)
+    for n, verdict in verdicts.items():
+        assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].verdict) == (pytest.approx(n / 10), verdict)
+
+
+def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_and_noise_is_unclear(project: Project):
+    answered = {"good": range(5), "again": range(5), "first three": range(3), "others": range(5, 10)}
+    asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in answered]
+    ratings = {(f"{name}?", f"p{i}"): 5 * int(i in those) for name, those in answered.items() for i in range(10)}
+    small(project, asked, ratings)
+    grade(project, {("good?", "p9"): None})
+    found = {key: one.verdict for key, one in diagnosed(project).questions.items()}
+    assert found == {
+        "q1/good": "separates the top",
+        "q1/again": "redundant",
+        "q1/first three": "separates the top",
+        "q1/others": "unclear",
+    }
+
+
+@pytest.mark.parametrize("skipped", ["zero", "ignore"])
+def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: Skipped):
+    dice = Random(7)
+    asked = [
+        Question(f"{q}/{i}", q, f"{q} {i}?", weight=dice.choice([-1, 1, 2])) for q in ("q1", "q2") for i in range(9)
+    ]
+    runs = {f"run {i}": {q: dice.sample(PASSAGES, 3) for q in ("q1", "q2")[: dice.randint(1, 2)]} for i in range(8)}
+    ratings = {(q.text or "", p): dice.choice([None, 0, 4]) for q in asked for p in PASSAGES if dice.random() < 0.8}
+    project = new_project(tmp_path / "p.duckdb")
+    fill(project, asked, ratings, runs)
+    policy = Policy(skipped=skipped)
+    whole = {row.question_id: (row.verdict, row.alike) for row in bank_worth(project, policy).questions}
+    for query in "q1", "q2":
+        saved = bank.questions(project, query_id=query)
+        card = {key: one.verdict for key, one in diagnose(project, policy, query, saved, None).questions.items()}
+        for examinees in "systems", "passages":
+            tab = bank_worth(project, policy, query, examinees).questions
+            assert {row.question_id: row.verdict for row in tab} == {key: one for key, one in card.items() if one}
+            assert {row.question_id: (row.verdict, row.alike) for row in tab}.items() <= whole.items()
+    assert len({verdict for verdict, _ in whole.values()}) > 3
+    project.close()
 
 
 def test_a_question_that_alone_covers_passages_shows_it(project: Project):
@@ -197,7 +239,7 @@ def test_without_judgments_only_what_needs_none_is_said(project: Project):
     small(project, [A], {("A?", f"p{i}"): 5 for i in range(10)})
     found = diagnosed(project, source=None)
     one = found.questions["q1/a"]
-    assert (one.answered, one.kind, one.non_relevant, one.only_here) == (1.0, "universal", None, None)
+    assert (one.answered, one.verdict, one.non_relevant, one.only_here) == (1.0, "universal", None, None)
     assert (found.strays, found.uncovered) == ([], [])
 
 
@@ -208,13 +250,19 @@ def test_an_unknown_grader_is_refused(project: Project):
 
 
 def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
-    small(project, [A, B, AVOID, Question("q2/c", "q2", "A?")], {("A?", f"p{i}"): 5 for i in range(10)})
+    asked = [A, B, AVOID, Question("q1/c", "q1", "C?"), Question("q2/c", "q2", "A?")]
+    small(project, asked, {("A?", f"p{i}"): 5 for i in range(10)})
     grade(project, {("B?", f"p{i}"): 0 for i in range(10)})
-    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 0, "hard": 1}
-    grade(project, {(AVOID.text or "", f"p{i}"): i for i in range(6)}, SPEC)
-    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 1, "hard": 1}
+    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "hard": 1, "not graded": 2}
+    grade(project, {("C?", f"p{i}"): i for i in range(6)}, SPEC)
+    assert bank_summary(project, Policy(), "assessors") == {
+        "separates the top": 1,
+        "universal": 1,
+        "hard": 1,
+        "not graded": 1,
+    }
     bank.save(project, [replace(B, active=False)], "too hard", "ann")
-    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 1, "hard": 0}
+    assert bank_summary(project, Policy(), "assessors") == {"separates the top": 1, "universal": 1, "not graded": 1}
     assert bank_summary(project, Policy(bank_version=1), "assessors")["hard"] == 1
 
 
@@ -249,5 +297,5 @@ def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], mo
 def test_a_query_without_passages_has_nothing_to_say_and_breaks_nothing(project: Project):
     small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
     found = diagnose(project, Policy(), "q2", bank.questions(project, query_id="q2"), "assessors")
-    assert [(one.graded, one.answered, one.kind) for one in found.questions.values()] == [(0.0, None, "")]
+    assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [(0.0, None, "not graded")]
     assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)

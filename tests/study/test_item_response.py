@@ -54,7 +54,7 @@ def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) 
     by_ability = list(found.abilities)
     assert (by_ability[0], by_ability[-1], found.top) == ("s15", "s00", 4)
     assert rows["q1/all"].verdict == "universal" and rows["q1/all"].discrimination is None
-    assert rows["q1/none"].verdict == "hopeless" and rows["q1/none"].answered == 0
+    assert rows["q1/none"].verdict == "hard" and rows["q1/none"].answered == 0
     assert rows["q1/unread"].verdict == "not graded" and rows["q1/unread"].answered is None
     assert rows["q1/top"].verdict == "separates the top" and "more weight" in rows["q1/top"].suggestion
     assert rows["q1/low"].verdict == "separates lower down"

@@ -14,7 +14,7 @@ from core.leaderboard import Shift, correlation_shift, official_board
 from core.measures import parse_measure
 from core.project import Project, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
-from core.study import bank_summary
+from core.study import MEANINGS, bank_summary
 from core.text import how_many
 from core.types import Question
 from pages.parts.bank import review as bank_review
@@ -110,12 +110,8 @@ def _summary(project: Project, policy: Policy, against: str | None) -> None:
     judged = against if against in sources(project) else next(iter(sources(project)), None)
     with st.spinner("Looking at every query"):
         found = bank_summary(project, policy, judged)
-    for kind, said in (
-        ("universal", "answered by over 80 % of the systems: they hardly tell systems apart"),
-        ("discriminative", "answered by some systems and not by others"),
-        ("hard", "answered by under 10 % of the systems"),
-    ):
-        st.metric(f"{kind.capitalize()} questions", f"{found[kind]:,}", help=said.capitalize())
+    for verdict, questions in found.items():
+        st.metric(f"Questions: {verdict}", f"{questions:,}", help=MEANINGS[verdict].capitalize())
 
 
 def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:

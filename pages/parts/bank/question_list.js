@@ -6,7 +6,7 @@ const FIGURES = [
   ["answered", "answered", "of the graded pool answers it at the min rating"],
   ["non_relevant", "non-relevant", "of the judged passages that answer it are judged non-relevant"],
   ["only_here", "only this one", "of the judged relevant passages answer this question and no other"],
-  ["systems", "of systems", "of the systems answer it within the cutoff. Over 80 %: universal, it hardly tells systems apart. Under 10 %: hard. Between: discriminative"],
+  ["systems", "of systems", "of the systems with a usable grade answer it within the cutoff"],
 ];
 
 function percent(share) {
@@ -153,9 +153,10 @@ class Row {
       const zero = share === "0%";
       const bar = make("span", { className: "bar", hidden: zero });
       bar.style.setProperty("--share", share);
-      const kind = name === "systems" && given.kind ? `, ${given.kind}` : "";
-      return make("span", { className: `figure ${name}${zero ? " zero" : ""}`, title: `${share} ${words}` },
-        bar, make("b", { textContent: share }), ` ${label}${kind}`);
+      const verdict = name === "systems" && given.verdict ? `, ${given.verdict}` : "";
+      const meaning = verdict && `. ${given.verdict}: ${given.meaning}`;
+      return make("span", { className: `figure ${name}${zero ? " zero" : ""}`, title: `${share} ${words}${meaning}` },
+        bar, make("b", { textContent: share }), ` ${label}${verdict}`);
     });
     if (given.graded < 1) bars.push(make("span", { className: "state", textContent: `${percent(given.graded)} graded` }));
     return bars;

@@ -23,7 +23,7 @@ from core.bank import (
 )
 from core.errors import WorkbenchError
 from core.project import Project
-from core.study import QueryDiagnosis, QuestionDiagnosis
+from core.study import MEANINGS, QueryDiagnosis, QuestionDiagnosis
 from core.text import how_many
 from core.types import KINDS, MAX_WEIGHT, Question
 from pages.parts.bank import review as bank_review
@@ -141,7 +141,8 @@ def _figures(found: QuestionDiagnosis) -> dict[str, Any]:
         "non_relevant": found.non_relevant,
         "only_here": found.only_here,
         "systems": found.systems,
-        "kind": found.kind,
+        "verdict": found.verdict,
+        "meaning": MEANINGS[found.verdict] if found.verdict else "",
     }
 
 

@@ -48,9 +48,9 @@ def panel(project: Project, query_id: str, policy: Policy) -> None:
     )
     best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
     st.caption(
-        f"Of the saved questions. “At the top” is what a question tells of the best {found.top} of"
-        f" {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}; d is discrimination, b"
-        " difficulty."
+        "Of the saved questions. The verdict is about systems. “At the top” is what a question tells of the best"
+        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}; d is"
+        " discrimination, b difficulty."
     )
     for remark in found.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")

@@ -1,0 +1,93 @@
+"""The verdict on a question of the bank: how it tells the systems apart that answer the questions of its query."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from core.measures import Array
+from core.measures.item_response import item_rest
+
+Verdict = Literal[
+    "separates the top", "separates lower down", "universal", "hard", "redundant", "unclear", "not graded", "no systems"
+]
+
+UNIVERSAL = 0.8
+"""If more than this share of the systems answers a question, it hardly tells them apart."""
+HARD = 0.1
+"""If less than this share of the systems answers a question, it moves few of them."""
+WEAK = 0.1
+ALIKE = 0.9
+FEWEST_EACH = 3
+"""Two questions are compared only if so many systems answer each, and so many do not."""
+
+MEANINGS: dict[Verdict, str] = {
+    "separates the top": "at most half of the systems answer it, those that do well on the other questions",
+    "separates lower down": "more than half of the systems answer it; it sets the weaker ones apart",
+    "universal": "over 80 % of the systems answer it: it hardly tells them apart",
+    "hard": "under 10 % of the systems answer it: it moves few of them",
+    "redundant": "the same systems answer it as an earlier question of the query (correlation .9 or more)",
+    "unclear": "systems that do badly on the other questions answer it as often as good ones (correlation below .1)",
+    "not graded": "no system has a usable grade for it",
+    "no systems": "there are no runs, so nothing can be told apart",
+}
+SUGGESTIONS: dict[Verdict, str] = {
+    "separates the top": "keep it; more weight sets the best further apart",
+    "separates lower down": "keep it; it sets weaker ones apart, more weight does little at the top",
+    "universal": "retire it, give it less weight, or ask for more",
+    "hard": "check whether any passage can answer it",
+    "redundant": "keep one of the two, or give each half the weight",
+    "unclear": "check its wording and the passages that answer it",
+    "not graded": "grade it first",
+    "no systems": "import runs",
+}
+
+
+def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
+    """The verdict on each question of one query, by the first rule of `docs/question-bank.md` that fits.
+
+    Args:
+        answers: systems x questions of positive weight in their order: 1 answered at the min rating, 0 not, NaN without
+            a usable grade.
+
+    Returns:
+        The verdict by question, and the column of the earlier question that a redundant one repeats.
+    """
+    alike, rest = _correlations(answers) >= ALIKE, item_rest(answers)
+    found: list[tuple[Verdict, int | None]] = []
+    for i, known_share in enumerate(answer_shares(answers)):
+        same = next((other for other in range(i) if alike[i, other] and found[other][1] is None), None)
+        share = -1.0 if known_share is None else known_share
+        rules: list[tuple[bool, Verdict]] = [
+            (len(answers) == 0, "no systems"),
+            (known_share is None, "not graded"),
+            (share > UNIVERSAL, "universal"),
+            (share < HARD, "hard"),
+            (same is not None, "redundant"),
+            (bool(rest[i] < WEAK), "unclear"),
+            (share <= 0.5, "separates the top"),
+            (True, "separates lower down"),
+        ]
+        verdict = next(verdict for fits, verdict in rules if fits)
+        found.append((verdict, same if verdict == "redundant" else None))
+    return found
+
+
+def answer_shares(answers: Array) -> list[float | None]:
+    """The share of those with a usable grade that answers each question; None without any."""
+    known = (~np.isnan(answers)).sum(axis=0)
+    return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
+
+
+def _correlations(answers: Array) -> Array:
+    """The phi coefficient of every two questions over the systems that both are known of; 0 if too few differ."""
+    seen = (~np.isnan(answers)).astype(float)
+    right = np.nan_to_num(answers)
+    both, each = seen.T @ seen, right.T @ seen
+    spread = each * (both - each)
+    enough = np.minimum(each, both - each) >= FEWEST_EACH
+    covariance = both * (right.T @ right) - each * each.T
+    phi: Array = np.zeros_like(both)
+    np.divide(covariance, np.sqrt(spread * spread.T), out=phi, where=enough & enough.T)
+    return phi
