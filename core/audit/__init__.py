@@ -18,7 +18,7 @@ from core.audit.designing import ALPHA, Texts, design, end_audit, end_batch, in_
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
 from core.audit.facts import Drawn, Facts, gather
-from core.audit.forecasting import Forecast, Width, forecast
+from core.audit.forecasting import Forecast, Width, forecast, told_apart, told_apart_of
 from core.audit.foreseeing import foresee
 from core.audit.methods import methods
 from core.audit.publishing import audit_files, audited_by, notice, read_facts, under_way
@@ -99,5 +99,7 @@ __all__ = [
     "take_back",
     "take_in",
     "texts",
+    "told_apart",
+    "told_apart_of",
     "under_way",
 ]

@@ -28,6 +28,7 @@ from core.measures.audit import (
     estimates,
     group_bias,
     kendall_bounds,
+    linear_measure,
     machine_bias,
     missing_bounds,
     true_correlation,
@@ -135,8 +136,9 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     waiting = sum(int((batch.drawn & np.isnan(batch.first)).sum()) for batch in facts.batches if not batch.done)
     known = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
     common: dict[str, Any] = {
-        "audit": facts.name, "measure": facts.measure, "confidence": confidence, "variance": variance,
-        "frame": len(facts.weights.items), "known": known, "waiting": waiting, "people": _people(facts),
+        "audit": facts.name, "measure": linear_measure(facts.measure).title, "confidence": confidence,
+        "variance": variance, "frame": len(facts.weights.items), "known": known, "waiting": waiting,
+        "people": _people(facts),
     }  # fmt: skip
     if found is None:
         order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))

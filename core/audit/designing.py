@@ -63,7 +63,7 @@ def design(
 
     Args:
         name: of the audit.
-        measure: P@k, DCG@k or RBP(p=0.8)@k.
+        measure: P@k, mean judgment@k (DCG weights), which DCG@k stands for, or RBP(p=0.8)@k.
         policy: of the machine's board; the default policy for None.
         runs: the systems; all for none.
         graders: from whose ratings judgments are predicted beside the policy's own.
@@ -109,7 +109,7 @@ def design(
         key = cursor.execute(
             "INSERT INTO audits VALUES"
             " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
-            [name, linear.name, json.dumps(resolved.as_dict()),
+            [name, linear.title, json.dumps(resolved.as_dict()),
              list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
              json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha,
              seed, as_name(author)],
@@ -131,7 +131,7 @@ def design(
         )
         if not cursor.execute("SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]).fetchall()[0][0]:
             raise InputError("The runs have nothing for the queries that have labels.", "Import runs for them.")
-        log(cursor, author, DESIGN, name=name, measure=linear.name, goal=goal.says, runs=len(chosen))
+        log(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
     return find_audit(project, name)
 
 

@@ -69,7 +69,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
     told = {
         **how,
-        "measure": measure_of(audit).name,
+        "measure": measure_of(audit).title,
         "floor": FLOOR,
         "expected": round(float(chance[eligible].sum()), 6),
     }

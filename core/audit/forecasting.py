@@ -15,6 +15,7 @@ from core.audit.records import Audit
 from core.measures.audit import (
     Array,
     Flags,
+    compare,
     estimates,
     expected_spread,
     expected_width,
@@ -25,6 +26,7 @@ from core.measures.audit import (
     residual_spread,
 )
 from core.project import Project
+from core.text import first_few, how_many
 
 POINTS = 15
 """Points of the curve."""
@@ -101,7 +103,7 @@ def forecast(project: Project, audit: Audit) -> Forecast:
 def forecast_of(facts: Facts) -> Forecast:
     """What an audit is expected to need, from its facts alone; see `forecast`."""
     found, plain = estimation(facts), estimation(facts, machine=False)
-    known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
+    known = _known(facts)
     frame = int((~known).sum())
     size = weighed(facts)
     spread, without = _spreads(facts, found, plain)
@@ -125,6 +127,51 @@ def forecast_of(facts: Facts) -> Forecast:
     made = 0 if found is None else found.corrected.judged
     needed = _needed(facts, found, learnt, spread, known)
     return Forecast(curve, made, now, needed, frame, guessed=found is None, given=facts.goal.aim == "budget")
+
+
+def told_apart(project: Project, audit: Audit) -> str:
+    """Which systems the judgments so far tell apart; see `told_apart_of`."""
+    return project.remember(("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit)))
+
+
+def told_apart_of(facts: Facts) -> str:
+    """Which systems the judgments so far tell apart, and how many would tell the leader from the next, in sentences.
+
+    Pairs are told apart as on the board: by Holm's correction over all of them at the audit's alpha.
+
+    Returns:
+        Nothing before a batch is done, or with one system.
+    """
+    found, names, w = estimation(facts), facts.weights.systems, facts.weights.w
+    if found is None or len(names) < 2:
+        return ""
+    compared = compare(w, found.corrected)
+    apart = (compared.adjusted <= facts.alpha) & ~np.isnan(compared.difference.error)
+    says = (
+        f"Told apart: {int(apart.sum()):,} of {how_many(len(apart), 'pairs of systems')} (Holm, alpha {facts.alpha:g})."
+    )
+    scores = _scores(facts, found)
+    leader = int(np.argmax(scores))
+    open_pairs = zip(compared.first[~apart].tolist(), compared.second[~apart].tolist(), strict=True)
+    rivals = sorted((sum(pair) - leader for pair in open_pairs if leader in pair), key=lambda at: -scores[at])
+    if not rivals:
+        return f"{says} {names[leader]} is told from all others."
+    spread, _ = _spreads(facts, found, estimation(facts, machine=False))
+    known, size = _known(facts), weighed(facts) * (spread if isinstance(spread, np.ndarray) else 1.0)
+    needed = _to_tell(facts, found, leader, rivals[0], size, spread, known, facts.alpha / len(apart))
+    frame, two = int((~known).sum()), f"{names[leader]} from {names[rivals[0]]}"
+    if needed is None or needed >= frame:
+        need = f"All {frame:,} passages have to be judged to tell {two}."
+    elif needed <= found.corrected.judged:
+        need = f"A few more judgments should tell {two}."
+    else:
+        need = f"About {needed:,} judgments in all would tell {two}, if they differ as much as now."
+    return f"{says} {names[leader]} leads and cannot be told from {first_few([names[at] for at in rivals])}. {need}"
+
+
+def _known(facts: Facts) -> Flags:
+    """The passages that were judged before the first batch."""
+    return ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:
@@ -172,7 +219,22 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
         one, other = np.argsort(-scores, kind="stable")[:2].tolist()
         # One-sided, against each of the others; see `core.measures.audit.best`.
         level_each = min(1.0, 2 * level / (len(w) - 1))
+    return _to_tell(facts, found, one, other, size, spread, known, level_each)
+
+
+def _to_tell(
+    facts: Facts,
+    found: Estimation | None,
+    one: int,
+    other: int,
+    size: Array,
+    spread: Array | float,
+    known: Flags,
+    level: float,
+) -> int | None:
+    """The judgments that tell two systems apart that differ as much as now; None if they do not differ."""
+    scores, w = _scores(facts, found), facts.weights.w
     difference = float(scores[one] - scores[other])
     if abs(difference) < 1e-12:
         return None
-    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)
+    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level)

@@ -32,7 +32,7 @@ def _plan(project: Project, audit: Audit, facts: Facts) -> str:
         else f"the gain of a passage being its judgment, 0 to {facts.top_judgment:,}"
     )
     return (
-        f"{how_many(len(audit.runs), 'systems')} were scored by {audit.measure} over"
+        f"{how_many(len(audit.runs), 'systems')} were scored by {audit.measure_title} over"
         f" {how_many(len(audit.queries), 'queries')}, {gain}. The labels of {graders} for the"
         f" {len(facts.weights.items):,} passages that count for any system were audited to find out {audit.goal.says}."
     )

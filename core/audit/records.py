@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from core.errors import InputError
 from core.labels import Policy
+from core.measures.audit import linear_measure
 from core.project import Project
 from core.text import first_few
 
@@ -69,7 +70,7 @@ class Audit:
     """A plan, as it was made.
 
     Args:
-        measure: standard name of one that is linear in the gains of passages.
+        measure: as it was stored; audits of earlier versions have the name of the weights, such as DCG@10.
         policy: of the machine's board: the grader by its fingerprint, the bank version settled, without overrides.
         graders: fingerprints of the graders from whose ratings judgments are predicted, the policy's first.
         source: under which its judgments are kept, from 0 to `highest`.
@@ -97,9 +98,19 @@ class Audit:
     queries: tuple[str, ...]
     ended: bool = False
 
+    @property
+    def measure_title(self) -> str:
+        """The measure by the name of its score, however it was stored."""
+        return linear_measure(self.measure).title
+
     def as_dict(self) -> dict[str, Any]:
         """The plan as plain values, as `--json` prints it."""
-        return {**vars(self), "policy": self.policy.as_dict(), "goal": self.goal.as_dict()}
+        return {
+            **vars(self),
+            "measure": self.measure_title,
+            "policy": self.policy.as_dict(),
+            "goal": self.goal.as_dict(),
+        }
 
 
 @dataclass(frozen=True)

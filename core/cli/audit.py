@@ -45,7 +45,8 @@ for command in (board, calibrate, curve, methods, roles):
 @audit.command()
 @click.argument("name")
 @project_option
-@click.option("--measure", default="DCG@10", show_default=True, help="P@k, DCG@k, or RBP(p=0.8)@k.")
+@click.option("--measure", default="DCG@10", show_default=True,
+              help="P@k, DCG@k for 'mean judgment@k (DCG weights)', or RBP(p=0.8)@k.")  # fmt: skip
 @click.option("--goal", "aim", type=click.Choice(AIMS), default="best", show_default=True,
               help="Which system is best; whether --first is better than --second; every score within"
               " --half-width; or what --budget judgments say.")  # fmt: skip
@@ -97,7 +98,7 @@ def design(
         print_json({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text})
         return
     tell(
-        f"Planned '{made.name}': {goal.says}, by {made.measure}, {counted(len(made.runs), 'system')},"
+        f"Planned '{made.name}': {goal.says}, by {made.measure_title}, {counted(len(made.runs), 'system')},"
         f" {len(made.queries):,} queries, {counted(found.passages, 'passage')}; seed {made.seed}."
     )
     if found.without_text:
@@ -118,7 +119,7 @@ def list_audits(project_path: Path | None, as_json: bool) -> None:
     print_table(
         ("audit", "measure", "wants to know", "systems", "batches", "judged", "state"),
         [
-            (one.name, one.measure, one.goal.says, len(one.runs), len(drawn), sum(b.judged for b in drawn),
+            (one.name, one.measure_title, one.goal.says, len(one.runs), len(drawn), sum(b.judged for b in drawn),
              "ended" if one.ended else "open")
             for one, drawn in found
         ],
@@ -165,7 +166,7 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
             "assessors": [vars(one) for one in people],
         })  # fmt: skip
         return
-    click.echo(f"{found.name}: {found.goal.says}, by {found.measure}{' (ended)' if found.ended else ''}")
+    click.echo(f"{found.name}: {found.goal.says}, by {found.measure_title}{' (ended)' if found.ended else ''}")
     print_table(
         ("batch", "drawn", "known", "judged", "cannot say", "skipped", "open", "twice", "state"),
         [

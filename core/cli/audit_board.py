@@ -31,10 +31,12 @@ audit_option = click.option("--audit", "name", help="The audit; the newest that 
 def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None, as_json: bool) -> None:
     """Print the audited board: machine score, audited score, interval, bias, and who cannot be told apart."""
     if file is not None:
-        found = room.board_of(room.read_facts(read_small(file), str(file)), variance)
+        facts = room.read_facts(read_small(file), str(file))
+        found, apart = room.board_of(facts, variance), room.told_apart_of(facts)
     else:
         with opened(project_path) as project:
-            found = room.audit_board(project, find_audit(project, name), variance)
+            audit = find_audit(project, name)
+            found, apart = room.audit_board(project, audit, variance), room.told_apart(project, audit)
     if as_json:
         print_json(found.as_dict())
         return
@@ -58,7 +60,9 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
         ],
     )
     tell(found.says)
-    tell(found.statement.says)
+    tell(("Target reached: " if found.statement.holds else "") + found.statement.says)
+    if apart:
+        tell(apart)
     if found.labels is not None:
         rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
         tell("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")

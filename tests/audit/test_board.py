@@ -31,11 +31,13 @@ from core.audit import (
     methods,
     notice,
     read_facts,
+    told_apart,
 )
 from core.errors import InputError
 from core.exchange import bundle, bundle_again, export_project, import_project
 from core.labels import Policy
 from core.leaderboard import leaderboard
+from core.measures.audit import linear_measure
 from core.project import Project, state_families
 from core.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, fill_audited, judge_batch, truth
@@ -215,6 +217,44 @@ def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> 
     judge_batch(done, audit)
     manifest = json.loads(files.read("manifest.json"))
     assert bundle_again(done, manifest, "bob", audit_files) == packed
+
+
+@pytest.mark.parametrize("stored", ["mean judgment@5 (DCG weights)", "DCG@5"])
+def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_its_bundle(
+    done: Project, stored: str
+) -> None:
+    title = "mean judgment@5 (DCG weights)"
+    assert linear_measure("DCG@5").title == title and linear_measure(title) == linear_measure("DCG@5")
+    assert linear_measure(title).discounts().sum() == pytest.approx(1)
+    assert find_audit(done).measure == title
+    # Earlier versions stored the name of the weights.
+    with done.transaction() as cursor:
+        cursor.execute("UPDATE audits SET measure = ?", [stored])
+    audit = find_audit(done)
+    assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {title} and title in methods(done, audit)
+    assert json.loads(audit_files(done)["audit-1.json"][1])["measure"] == stored
+
+
+def test_it_says_who_is_told_apart_and_how_many_judgments_would_tell_the_leader_from_the_next(filled: Project) -> None:
+    goal = Goal("budget", budget=12)
+    audit = plan(filled, goal, batch_size=12)
+    assert told_apart(filled, audit) == ""
+    draw(filled, audit, "org")
+    judge_batch(filled, audit)
+    board = audit_board(filled, audit)
+    assert board.statement.holds
+    apart = [one for one in board.differences if one.adjusted is not None and one.adjusted <= audit.alpha]
+    says = told_apart(filled, audit)
+    assert f"{len(apart)} of 6 pairs" in says and board.systems[0].run in says and len(apart) < 6
+    needed = [int(word) for word in says.split() if word.isdecimal() and int(word) > 12]
+    assert needed and max(needed) <= board.frame
+    whole = design(filled, "whole", "P@3", goal, seed=1, batch_size=1000, author="org")
+    draw(filled, whole, "org")
+    judge_batch(filled, whole)
+    left = {one.adjusted for one in audit_board(filled, whole).differences if one.value != 0}
+    assert left == {0.0}
+    says = told_apart(filled, whole)
+    assert f"{sum(one.value != 0 for one in audit_board(filled, whole).differences)} of 6 pairs" in says
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert "judgments are needed" in said(app), "before anything is planned one sees what it takes"
     app = press(app, "Plan the audit")
     audit = room.find_audit(plain)
-    assert (audit.name, audit.measure, audit.runs, audit.author) == ("audit", "DCG@10", SYSTEMS, "ann")
+    assert audit.measure == "mean judgment@10 (DCG weights)"
+    assert (audit.name, audit.runs, audit.author) == ("audit", SYSTEMS, "ann")
     assert "“audit” is planned." in said(app) and "These scores are the machine's alone" in said(app)
     assert app.query_params["project"] == "test"
     assert "No audit yet, though “audit” is under way" in said(visit("leaderboard"))
@@ -209,7 +210,18 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     room.draw(done, later, "org")
     judge_batch(done, later, "ben")
     assert "“first” corrects these scores" in said(visit("leaderboard", measure=measure))
-    assert "“later” audited DCG@3 by these labels" in said(visit("leaderboard", measure="nDCG@5"))
+    assert "“later” audited mean judgment@3 (DCG weights) by these labels" in said(
+        visit("leaderboard", measure="nDCG@5")
+    )
+
+
+def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project) -> None:
+    audit = room.design(done, "few", "P@3", Goal("budget", budget=10), seed=3, author="org")
+    room.draw(done, audit, "org")
+    judge_batch(done, audit, "ben")
+    shown = said(visit("audit", audit="few"))
+    assert "**Target reached:**" in shown and "It holds" not in shown
+    assert room.told_apart(done, audit) in shown.replace("\\", "")
 
 
 def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:

@@ -20,7 +20,10 @@ Rankings: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """By system and query, the ids of its passages, best first."""
 
 _DEEPEST = 1_000
-_NAME = re.compile(r"(?P<family>P|DCG)@(?P<k>\d+)|(?P<rbp>RBP)\(p=(?P<p>0?\.\d+)\)@(?P<depth>\d+)")
+_NAME = re.compile(
+    r"(?P<family>P|DCG)@(?P<k>\d+)|(?P<mean>mean judgment)@(?P<at>\d+) \(DCG weights\)"
+    r"|(?P<rbp>RBP)\(p=(?P<p>0?\.\d+)\)@(?P<depth>\d+)"
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class LinearMeasure:
     """A measure that is a weighted sum of the gains of a ranking's passages, the weight given by the rank alone.
 
     Args:
-        name: its standard name: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
+        name: names its weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
         family: P, DCG or RBP.
         cutoff: the deepest rank that counts.
         persistence: p of RBP, the chance that a reader goes on to the next rank; None for the others.
@@ -38,6 +41,11 @@ class LinearMeasure:
     family: str
     cutoff: int
     persistence: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the score: with DCG's discounts over their sum it is no DCG, but a mean of judgments."""
+        return f"mean judgment@{self.cutoff} (DCG weights)" if self.family == "DCG" else self.name
 
     @property
     def binary(self) -> bool:
@@ -71,7 +79,7 @@ _DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
 
 
 def linear_measure(name: str) -> LinearMeasure:
-    """The linear measure of a standard name.
+    """The linear measure of a name: that of its weights, or its title.
 
     Raises:
         InputError: if it is none; nDCG, AP, RR and recall are ratios or depend on other passages, so that the chances
@@ -81,15 +89,15 @@ def linear_measure(name: str) -> LinearMeasure:
     if found is None:
         raise InputError(
             f"an audit cannot be made for the measure {name}: its score is not a weighted sum over the ranks",
-            "choose P@k, DCG@k or RBP(p=0.8)@k, such as DCG@10",
+            "choose P@k, mean judgment@k (DCG weights), DCG@k for short, or RBP(p=0.8)@k",
         )
-    cutoff = int(found["k"] or found["depth"])
+    cutoff = int(found["k"] or found["at"] or found["depth"])
     persistence = float(found["p"]) if found["rbp"] else None
     if not 1 <= cutoff <= _DEEPEST:
         raise InputError(f"{name} has cutoff {cutoff}", f"take a cutoff from 1 to {_DEEPEST:,}")
     if persistence is not None and not 0 < persistence < 1:
         raise InputError(f"{name} has persistence {persistence:g}", "take p above 0 and below 1, such as 0.8")
-    family = found["family"] or "RBP"
+    family = found["family"] or ("DCG" if found["mean"] else "RBP")
     standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
     return LinearMeasure(standard, family, cutoff, persistence)
 

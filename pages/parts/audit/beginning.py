@@ -13,7 +13,7 @@ from core.project import Project, run_names, sources
 from pages.parts.audit import curve, opened
 from pages.parts.shared import policy_widgets, presses, ui
 
-MEASURES = ("DCG@10", "DCG@5", "P@10", "P@5", "RBP(p=0.8)@10")
+MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
 AIMS: dict[Aim, str] = {
     "best": "Which is best",
     "pair": "Is A better than B",
@@ -61,8 +61,9 @@ def form(project: Project, name: str) -> None:
         goal = _goal(runs)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             measure = st.selectbox(
-                "Measure", MEASURES, key="audit-measure", accept_new_options=True, width=190,
-                help="One that adds up over the passages of a ranking: P@k, DCG@k or RBP(p=0.8)@k. nDCG and AP do not.",
+                "Measure", MEASURES, key="audit-measure", accept_new_options=True, width=280,
+                help="One that adds up over the passages of a ranking: P@k, RBP(p=0.8)@k, or the mean judgment of the"
+                " first k with the weights of DCG (DCG@k over the sum of its discounts). nDCG and AP do not.",
             )  # fmt: skip
             highest = st.number_input(
                 "Judgments from 0 to", 1, 20, 3, key="audit-highest", width=150,

@@ -60,7 +60,7 @@ def about(project: Project, audit: Audit) -> None:
     said = " · ".join(
         [
             f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
-            ui.plain(audit.measure),
+            ui.plain(audit.measure_title),
             how_many(len(audit.runs), "systems"),
             how_many(len(audit.queries), "queries"),
             f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}, bank {version}{newer}",
@@ -81,7 +81,7 @@ def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Ci
         did = (
             "corrects these scores"
             if audit.measure == measure
-            else f"audited {ui.plain(audit.measure)} by these labels"
+            else f"audited {ui.plain(audit.measure_title)} by these labels"
         )
         said, link = f"“{ui.plain(audit.name)}” {did}", "Audited board"
     elif begun is not None:

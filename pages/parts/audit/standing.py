@@ -19,7 +19,7 @@ def draw(project: Project, audit: Audit) -> None:
     drawn = room.batches(project, audit)
     with st.spinner("Correcting the board"):
         found = room.audit_board(project, audit)
-    _statement(audit, found)
+    _statement(project, audit, found)
     _batch(project, audit, drawn, found)
     table.draw(found)
     _about(found)
@@ -27,13 +27,15 @@ def draw(project: Project, audit: Audit) -> None:
     curve.draw(room.forecast(project, audit), audit.goal)
 
 
-def _statement(audit: Audit, found: AuditBoard) -> None:
+def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
     told = found.statement
     if told.holds is None:
         st.markdown(":material/warning: **These scores are the machine's alone.** Nobody knows how far they are off.")
         return
     icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
-    st.markdown(f"{icon} **{'It holds' if told.holds else 'Not yet'}:** {ui.plain(told.says)}")
+    st.markdown(f"{icon} **{'Target reached' if told.holds else 'Not yet'}:** {ui.plain(told.says)}")
+    if apart := room.told_apart(project, audit):
+        st.markdown(ui.plain(apart))
     st.caption(rule(audit, found))
 
 
@@ -44,7 +46,8 @@ def rule(audit: Audit, found: AuditBoard) -> str:
         return found.says
     return (
         f"Look {told.look} of {told.looks}: it may spend {told.level:.2%} of the error of {audit.alpha:.0%}, which is"
-        f" spread over the looks (power family): you may look after every batch and stop once it holds. {found.says}"
+        f" spread over the looks (power family): you may look after every batch and stop once the target is"
+        f" reached. {found.says}"
     )
 
 
