@@ -13,7 +13,7 @@ from core.labels import Policy
 from core.project import Project, doubles, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
 from core.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
 from core.types import RATINGS
-from pages.parts.review import beside, passage_list
+from pages.parts.review import beside, blind, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.guiding import blind_beside, guidelines_beside
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
@@ -191,7 +191,7 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         desk_parts.act(project)
         beside.act(project)
     with ui.errors():
-        _desk(project, policy, shown, wanted, blind)
+        _desk(project, policy, shown, wanted, hidden)
         ui.say_reopened()
 
 
@@ -211,7 +211,15 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
         with st.container(key="desk-list"):
             graded = policy is not None
             passage_list.passage_list(
-                project, found, wanted.query_id, place, lambda at: not blind or at in judged, graded, _open, turn
+                project,
+                found,
+                wanted.query_id,
+                wanted.source,
+                place,
+                lambda at: not blind or at in judged,
+                graded,
+                _open,
+                turn,
             )
         if place is not None and place[1] is not None:
             at = (place[0], place[1])
@@ -266,13 +274,10 @@ if not pooled_queries(project):
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
-    blind = st.session_state.get("blind", False)
-    wanted = filters(project, policy, blind)
+    hidden = blind.is_on()
+    wanted = filters(project, policy, hidden)
     if wanted != Filters(source=wanted.source):
         st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
-    st.toggle(
-        "Blind", key="blind", persist_state="session",
-        help="Hides ratings, labels, ranks and the judgments of others until you have judged the passage yourself.",
-    )  # fmt: skip
+    blind.toggle()
 st.session_state["desk outside"] = outside()
 desk(project, policy, shown, wanted, blind)

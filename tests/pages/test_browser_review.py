@@ -452,6 +452,49 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
     assert not errors
 
 
+SEEN = """
+window.seen = new Set();
+const look = (node) => {
+  for (const one of node.querySelectorAll("*")) {
+    if (one.matches(".label, .chip, mark")) window.seen.add(one.className || one.tagName);
+    if (one.shadowRoot) look(one.shadowRoot);
+  }
+  requestAnimationFrame(() => node === document && look(document));
+};
+look(document);
+"""
+"""Notes everything that gives a label or a rating away, in whichever frame of a page's life it is drawn."""
+
+
+def test_blind_lasts_over_a_reload_and_in_a_new_tab_until_it_is_switched_off(
+    projects: Path, server: Server, page: Page
+) -> None:
+    graded(projects / "unseen.duckdb")
+    link = f"{server.address}/passages?project=unseen&query=tea&passage=tea-1"
+    page.add_init_script(SEEN)
+    visit(page, link)
+    assert page.evaluate("seen.size") > 0
+    page.get_by_text("Blind", exact=True).click()
+    told = re.compile("appear once you have judged")
+    expect(page.get_by_text(told)).to_be_visible()
+    ready(page)
+    other = page.context.new_page()
+    other.add_init_script(SEEN)
+    for tab, come in ((page, page.reload), (other, lambda: visit(other, link)), (page, lambda: visit(page, link))):
+        come()
+        expect(tab.get_by_text(told)).to_be_visible()
+        ready(tab)
+        assert tab.evaluate("[...seen]") == []
+    other.close()
+    page.get_by_text("Blind", exact=True).click()
+    expect(page.get_by_text(told)).to_have_count(0)
+    ready(page)
+    page.reload()
+    ready(page)
+    expect(page.get_by_text(told)).to_have_count(0)
+    assert page.evaluate("seen.size") > 0
+
+
 def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, page: Page) -> None:
     visit(page, f"{server.address}/disagreements?project={hostile}")
     page.get_by_role("radio", name="Settled").click()

@@ -33,6 +33,7 @@ from core.project import (
 from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
+from pages.parts.review import blind
 from pages.parts.shared import person
 from tests.made.browser import Server, as_it_is_now, choose_option, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
@@ -463,6 +464,27 @@ class TestJudging:
         shown = holds(app, "passage-list")["rows"]
         assert shown[0]["label"] == 1
         assert "label" not in shown[1]
+
+    def test_the_list_shows_ones_own_judgment_beside_that_of_the_source(self, small: Project) -> None:
+        assess(small, "q1", "p2", 3, "ann")
+        app = visit("passages", query="q1", passage="p1")
+        about = holds(app, "passage-list")
+        assert about["source"] != "assessor: ann"
+        assert [(row["judged"], row["own"]) for row in about["rows"][:3]] == [(2, None), (0, None), (1, 3)]
+        about = holds(choose(app, "Judged by", "assessor: ann"), "passage-list")
+        assert [(row["judged"], row["own"]) for row in about["rows"][:3]] == [(None, None), (None, None), (3, None)]
+
+    def test_blind_is_on_from_the_first_run_in_a_browser_that_was_blind(
+        self, small: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(blind, "remembered", lambda: True)
+        app = visit("passages", query="q1", passage="p1")
+        assert app.toggle("blind").value and "label" not in holds(app, "passage-list")["rows"][0]
+        assert holds(app, "remember blind")["blind"] is None
+        app.toggle("blind").set_value(False)
+        sound(app.run())
+        assert holds(app, "remember blind")["blind"] is False
+        assert "label" in holds(app, "passage-list")["rows"][0]
 
     def test_judgments_given_by_keys_while_the_server_was_at_work_are_each_of_their_passage(
         self, small: Project

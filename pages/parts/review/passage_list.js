@@ -119,7 +119,8 @@ class List {
     texts.append(part("span", "text", row.text));
     if (shown) {
       const words = [];
-      if (row.judged !== null) words.push(`judged ${row.judged}`);
+      if (row.own !== null) words.push(`you judged ${row.own}`);
+      if (row.judged !== null) words.push(`${row.own === null ? "" : `${this.data.source} `}judged ${row.judged}`);
       if (row.overridden) words.push("overridden");
       if (row.ungraded) words.push(`${row.ungraded} ungraded`);
       const said = part("span", "said", words.join(" · "));

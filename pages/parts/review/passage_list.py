@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.project import SCALE, Project
+from core.project import SCALE, Project, Qrels, source_of
+from core.project import judgments as given_in
 from core.review import Found, Listed
 from pages.parts.shared import ui
 from pages.parts.shared.acting import Asked, asked_of, begun_with
@@ -30,6 +31,7 @@ def passage_list(
     project: Project,
     found: Found,
     query_id: str | None,
+    source: str | None,
     place: tuple[str, str | None] | None,
     shows: Callable[[Place], bool],
     graded: bool,
@@ -40,12 +42,15 @@ def passage_list(
 
     Args:
         query_id: the one query whose passages are listed, where that was asked for.
+        source: whose judgments the list shows beside those of the person.
         place: the open passage.
         shows: whether ratings and judgments of a passage may be seen; not while one judges it blind.
         graded: whether anything has been graded at all.
         on_open: called after a passage was chosen: `chosen` gives it.
         on_page: called after a page was turned to: `turned` gives it.
     """
+    mine = source_of(ui.person()) if ui.person() else source
+    own = {} if mine is None or mine == source else given_in(project, mine)
     _list(
         key=KEY,
         data={
@@ -57,10 +62,11 @@ def passage_list(
             "page": found.page,
             "size": PASSAGES_A_PAGE,
             "query": query_id,
+            "source": source,
             "chosen": place,
             "before": _place(found.before),
             "after": _place(found.after),
-            "rows": [_row(one, graded, shows((one.query_id, one.passage_id))) for one in found.rows],
+            "rows": [_row(one, graded, shows((one.query_id, one.passage_id)), own) for one in found.rows],
         },
         on_open_change=on_open,
         on_page_change=on_page,
@@ -89,7 +95,7 @@ def _place(row: Listed | None) -> Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 
-def _row(row: Listed, graded: bool, shown: bool) -> dict[str, Any]:
+def _row(row: Listed, graded: bool, shown: bool, own: Qrels) -> dict[str, Any]:
     about: dict[str, Any] = {
         "at": (row.query_id, row.passage_id),
         "query": ui.shortened(row.query, 120),
@@ -97,5 +103,6 @@ def _row(row: Listed, graded: bool, shown: bool) -> dict[str, Any]:
     }
     if shown:
         about |= {"label": row.label, "judged": row.judgment, "overridden": row.overridden}
+        about["own"] = own.get(row.query_id, {}).get(row.passage_id)
         about |= {"graded": graded, "failed": row.failed, "ungraded": row.ungraded}
     return about

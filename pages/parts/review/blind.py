@@ -1,0 +1,43 @@
+"""Blind judging: a browser remembers that it was switched on until it is switched off."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+COOKIE = "exam-workbench-blind"
+KEY = "blind"
+
+# A window writes what was chosen in it, once. To write it at every run would undo what another window chose later.
+_remember = st.components.v2.component(
+    "remember_blind",
+    js="""
+let written = null;
+export default function ({ data }) {
+  if (data.blind === null || data.blind === written) return;
+  written = data.blind;
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `${data.cookie}=yes; path=/; max-age=${written ? 34560000 : 0}; samesite=lax${secure}`;
+}
+""",
+)
+
+
+def is_on() -> bool:
+    """Whether ratings and judgments of others are hidden; known before anything is drawn, also after a reload."""
+    return bool(st.session_state.setdefault(KEY, remembered()))
+
+
+def remembered() -> bool:
+    """Whether this browser was blind when it was last here."""
+    return COOKIE in st.context.cookies
+
+
+def toggle() -> None:
+    """Draw the switch."""
+    st.toggle(
+        "Blind", key=KEY, persist_state="session", on_change=lambda: st.session_state.update({"blind chosen": True}),
+        help="Hides ratings, labels, ranks and the judgments of others until you have judged the passage yourself."
+        " This browser remembers it until you switch it off.",
+    )  # fmt: skip
+    chosen = st.session_state[KEY] if "blind chosen" in st.session_state else None
+    _remember(key="remember blind", data={"cookie": COOKIE, "blind": chosen})
