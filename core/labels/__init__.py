@@ -6,6 +6,7 @@ from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import (
     from_answers,
+    graded_share,
     label_pairs,
     label_qrels,
     labels,
@@ -56,6 +57,7 @@ __all__ = [
     "first_answers",
     "from_answers",
     "graded_pairs",
+    "graded_share",
     "label_pairs",
     "label_qrels",
     "label_sql",

@@ -10,6 +10,9 @@ from core.labels import Policy, Scores
 from core.measures import correlate, system_score
 from core.project import Length
 
+FEWEST_GRADED = 0.5
+"""The share of the pairs below which the order of the systems is mostly that of what is not graded."""
+
 
 @dataclass(frozen=True)
 class System:
@@ -37,6 +40,8 @@ class Leaderboard:
         starred: the runs within the standard error of the reference.
         lengths: words and passages that a score is bought with, by run; for coverage and likeness to gold texts, and
             for every measure where there are generated responses.
+        graded: the share of the pairs that this measure needs that have a rating: of the passages up to its cutoff in
+            some run, or of the whole pool if it has none. None if no grades are used.
     """
 
     measure: str
@@ -50,6 +55,17 @@ class Leaderboard:
     reference: System | None = None
     starred: frozenset[str] = frozenset()
     lengths: Mapping[str, Length] = field(default_factory=dict)
+    graded: float | None = None
+
+    @property
+    def too_few(self) -> str | None:
+        """Why its correlation with another board says nothing yet; None if half of the pairs have a rating."""
+        if self.graded is None or self.graded >= FEWEST_GRADED:
+            return None
+        return (
+            f"{self.graded:.1%} of the pairs that {self.measure} needs have a rating. A correlation is shown from"
+            f" {FEWEST_GRADED:.0%} on."
+        )
 
     @property
     def scores(self) -> dict[str, float]:

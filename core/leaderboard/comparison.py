@@ -187,14 +187,27 @@ def compare(
         board,
         official,
         compared,
-        correlate(
-            board.scores,
-            official.scores,
-            ties=ties,
-            std_errors_a=board.std_errors if within_error else None,
-            std_errors_b=official.std_errors if within_error else None,
-        ),
+        correlate_boards(board, official, ties, within_error=within_error),
     )
+
+
+def correlate_boards(
+    board: Leaderboard,
+    official: Leaderboard,
+    ties: Ties = "average",
+    repeats: int = 10,
+    seed: int = 0,
+    within_error: bool = False,
+) -> Correlation:
+    """Rank correlation of two boards, as `correlate` gives it; undefined if one of them has too few grades.
+
+    Args:
+        within_error: whether systems whose error bars overlap are tied too; with `random` only.
+    """
+    if why := board.too_few or official.too_few:
+        return Correlation(len(board.scores.keys() & official.scores), None, None, None, None, ties, why)
+    errors = (board.std_errors, official.std_errors) if within_error else (None, None)
+    return correlate(board.scores, official.scores, ties, repeats, seed, *errors)
 
 
 @dataclass(frozen=True)
@@ -237,7 +250,7 @@ def correlation_shift(
     if len({each.over for _, _, each in compared}) > 1:
         # One of the two shares no query with the official board: what both can be compared over is their own.
         compared = [sides(board, official, "own") for board in (before, after)]
-    then, now = (correlate(board.scores, theirs.scores) for board, theirs, _ in compared)
+    then, now = (correlate_boards(board, theirs) for board, theirs, _ in compared)
 
     def found(low: float | None, high: float | None, says: str) -> Shift:
         return Shift(then.spearman, now.spearman, low, high, says, compared[1][2])

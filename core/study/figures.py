@@ -9,8 +9,8 @@ from typing import Literal
 from core.catalogue import graders
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import Comparison, Leaderboard, QueryChoice, leaderboard, sides
-from core.measures import COVER, Ties, correlate, parse_measure
+from core.leaderboard import Comparison, Leaderboard, QueryChoice, correlate_boards, leaderboard, sides
+from core.measures import COVER, Ties, parse_measure
 from core.project import Project, as_act, boards, sources
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
@@ -207,7 +207,7 @@ def system_points(
         for s in x.systems
         if (o := theirs.get(s.run)) is not None
     ]
-    return points, Comparison(y, x, compared, correlate(y.scores, x.scores, ties))
+    return points, Comparison(y, x, compared, correlate_boards(y, x, ties))
 
 
 def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:

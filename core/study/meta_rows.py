@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from core.bank import without_answered_by_topic
 from core.catalogue import find_grader, graders
-from core.labels import Policy, basis, label_pairs, label_qrels
+from core.labels import Policy, basis, graded_share, label_pairs, label_qrels
 from core.leaderboard import Leaderboard, judged_scores, label_scores, leaderboard, order_systems
 from core.measures import parse_measure
 from core.project import Project, Qrels, as_act, boards, judgments, sources
@@ -149,7 +149,10 @@ def row_boards(
             per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
             queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
             systems = order_systems(per_query, queries, policy)
-            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, needed, usable)
+            graded = graded_share(project, base, parse_measure(measure).cutoff) if exam else None
+            found[measure] = Leaderboard(
+                measure, row.source, policy, systems, per_query, queries, needed, usable, graded=graded
+            )
         elif exam:
             found[measure] = leaderboard(project, measure, "exam", policy)
         else:

@@ -8,8 +8,16 @@ from typing import Any, Literal
 
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, sides
-from core.measures import COVER, Correlation, Ties, bootstrap, correlate, parse_measure
+from core.leaderboard import (
+    DEFAULT_MEASURE,
+    Comparison,
+    Leaderboard,
+    Queries,
+    QueryChoice,
+    correlate_boards,
+    sides,
+)
+from core.measures import COVER, Correlation, Ties, bootstrap, parse_measure
 from core.project import Project, as_act, boards, find_source, rankings
 from core.study.meta_rows import BatchScores, Row, row_boards, row_name
 
@@ -245,7 +253,7 @@ def cell_comparison(
     if isinstance(board, str) or isinstance(other, str):
         raise InputError(f"{board if isinstance(board, str) else other}")
     board, other, compared = sides(board, other, queries)
-    return Comparison(board, other, compared, correlate(board.scores, other.scores, ties))
+    return Comparison(board, other, compared, correlate_boards(board, other, ties))
 
 
 def _columns(
@@ -294,15 +302,7 @@ def _cell(
     # The official ranks come with every published file: a board under another name may be the same.
     itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
     board, official, compared = sides(board, official, queries)
-    found = correlate(
-        board.scores,
-        official.scores,
-        ties,
-        repeats,
-        seed,
-        board.std_errors if within_error else None,
-        official.std_errors if within_error else None,
-    )
+    found = correlate_boards(board, official, ties, repeats, seed, within_error)
     intervals: dict[str, tuple[float, float] | None] = {}
     if samples and not found.undefined:
         fixed = official.per_query or official.scores
