@@ -37,7 +37,7 @@ def duplicated(question: Question) -> Question:
 
 
 def split(question: Question, parts: Sequence[str]) -> list[Question]:
-    """Several new questions in place of one, which is retired; the weight is that of the old one.
+    """Several new questions in place of one, which is retired; each has an equal share of its weight.
 
     Raises:
         InputError: fewer than two parts.
@@ -45,7 +45,8 @@ def split(question: Question, parts: Sequence[str]) -> list[Question]:
     texts = [part.strip() for part in parts if part.strip()]
     if len(texts) < 2:
         raise InputError("A split takes two questions or more.", "Write one question a line.")
-    return [replace(question, active=False), *(replace(duplicated(question), text=text) for text in texts)]
+    part = replace(question, weight=question.weight / len(texts))
+    return [replace(question, active=False), *(replace(duplicated(part), text=text) for text in texts)]
 
 
 def merged(questions: Sequence[Question], text: str) -> list[Question]:

@@ -124,11 +124,13 @@ def edit(
 def split(
     question_id: str, texts: tuple[str, ...], project_path: Path | None, note: str, author: str, as_json: bool
 ) -> None:
-    """Retire one question for several, each of its weight, and save the bank as a new version."""
+    """Retire one question for several, with equal shares of its weight, and save the bank as a new version."""
     with opened(project_path) as project:
         changed = editing.split(_find(banks.questions(project), question_id), texts)
         version = banks.save(project, changed, _written(note), author)
         _say_saved(version, latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
+    if not as_json:
+        tell(f"Each of the {len(changed) - 1} parts has the weight {changed[1].weight:g}.")
 
 
 @bank.command()

@@ -33,7 +33,7 @@ from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
-from core.grading.ledgers import Ledger
+from core.grading.ledgers import Ledger, state_now
 from core.grading.left_out import LeftOut, left_out
 from core.grading.pairs import Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
 from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
@@ -124,6 +124,7 @@ __all__ = [
     "standing",
     "start",
     "start_job",
+    "state_now",
     "step",
     "suggest",
     "tag_of",

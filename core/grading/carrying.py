@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from core.errors import WorkbenchError
 from core.graders import Control
-from core.grading.ledgers import Ledger
+from core.grading.ledgers import CARRIED, Ledger
 from core.grading.progress import Progress
 from core.project import Cursor, Project
 
@@ -112,7 +112,8 @@ def carry(
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
     """
-    control = carrier.control
+    control, place = carrier.control, (str(carrier.project.path), carrier.job)
+    CARRIED[place] = control
     state, message = "done", ""
     try:
         for results in batches():
@@ -145,5 +146,6 @@ def carry(
             told(cursor, final)
 
     carrier.project.write(finish)
+    CARRIED.pop(place)
     carrier.report(final)
     return final

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.grading.ledgers import Ledger
+from core.grading.ledgers import Ledger, state_now
 from core.project import Cursor, Project
 
 
 @dataclass(frozen=True)
 class Job:
-    """One grading session. `state` is running, waiting (for batches), done, cancelled, stopped, failed, interrupted
-    or imported; the tokens are those of `Tokens`, and `told` is what its price tag said before it began."""
+    """One grading session. `state` is running, paused, waiting (for batches), done, cancelled, stopped, failed,
+    interrupted or imported; the tokens are those of `Tokens`, and `told` is what its price tag said before it began."""
 
     key: int
     grader: str
@@ -51,7 +51,7 @@ def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> bool:
 def jobs(project: Project) -> list[Job]:
     """Every job, newest first."""
     return [
-        Job(row[0], row[1], json.loads(row[2]), *row[3:])
+        Job(row[0], row[1], json.loads(row[2]), state_now(project, row[0], row[3]), *row[4:])
         for row in project.rows(
             "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at,"
             " calls, cost, input_tokens, output_tokens, cached_tokens, thinking_tokens"

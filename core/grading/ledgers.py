@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.graders import Usage
-from core.project import Cursor
+from core.graders import Control, Usage
+from core.project import Cursor, Project
 
 LARGEST = 2**63 - 1
 """The largest number that a column of whole numbers holds; no count of tokens may keep results from being written."""
+
+CARRIED: dict[tuple[str, int], Control] = {}
+"""The reins of the jobs of every kind that this process carries, by path of the project and key of the job."""
+
+
+def state_now(project: Project, job: int, recorded: str) -> str:
+    """The state of a job as it is on record; paused if this process carries it and it was paused."""
+    control = CARRIED.get((str(project.path), job))
+    return "paused" if control is not None and control.paused and recorded == "running" else recorded
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.grading import Ledger
+from core.grading import Ledger, state_now
 from core.project import Project
 
 
@@ -36,7 +36,7 @@ SITTINGS = Ledger("sittings", "sitting_key", "answered")
 def sittings(project: Project) -> list[Sitting]:
     """Every sitting, newest first."""
     return [
-        Sitting(row[0], row[1], json.loads(row[2]), *row[3:])
+        Sitting(row[0], row[1], json.loads(row[2]), state_now(project, row[0], row[3]), *row[4:])
         for row in project.rows(
             "SELECT sitting_key, name, asked, state, total, answered, failed, message, s.author, started_at, ended_at,"
             " calls, cost FROM sittings s JOIN students USING (student_key) ORDER BY sitting_key DESC"

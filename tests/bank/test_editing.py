@@ -90,7 +90,8 @@ def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
     assert old == replace(FULL, active=False)
     assert [part.text for part in parts] == ["Who?", "When?"]
     for part in parts:
-        assert replace(part, question_id=FULL.question_id, text=FULL.text) == FULL
+        assert part.weight == FULL.weight / 2
+        assert replace(part, question_id=FULL.question_id, text=FULL.text, weight=FULL.weight) == FULL
     assert len({q.question_id for q in (old, *parts)}) == 3
 
 

@@ -65,6 +65,7 @@ def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:  # noqa: F
     known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
     assert [known[one]["text"] for one in split] == ["What is A1?", "What is A2?"]
     assert not known["q1/a"]["active"]
+    assert [known[one]["weight"] for one in split] == [known["q1/a"]["weight"] / 2] * 2
     merged = shell("bank", "merge", *split, "--into", "What are the As?", "--note", "n", "--json").json["question"]
     known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
     assert {one["text"] for one in known.values() if one["active"]} == {"What are the As?", "What is B?"}

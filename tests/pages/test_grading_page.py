@@ -394,10 +394,13 @@ class TestJobs:
             assert job.control.paused
             sound(app.run())
             assert "Paused" in said(app)
+            assert jobs(asked)[0].state == "paused"
+            assert app.dataframe[0].value["State"].tolist() == ["paused"]
             named(app.number_input, "Calls in flight").set_value(4)
             sound(app.run())
             assert job.control.concurrency == 4
             press(app, "Resume")
+            assert jobs(asked)[0].state == "running"
             server.go_on.set()
             app = ended(app, asked)
         assert f"Last job done: {PAIRS} pairs graded" in said(app)

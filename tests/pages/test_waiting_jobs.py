@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from core.cli import cli
 from core.errors import GradingError
 from core.grading import Request, carrying, jobs, start_job
-from core.pipelines import Plan, Sit, add_student, start_sitting
+from core.pipelines import Plan, Sit, add_student, sittings, start_sitting
 from core.project import open_project
 from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
@@ -93,6 +93,7 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
     assert " The job goes on by itself. It is given up at " in standing_still(sitting.reins)
     sitting.reins.pause()
     assert standing_still(sitting.reins).startswith("**Paused**")
+    assert [one.state for one in sittings(project)] == ["paused"]
     sitting.reins.cancel()
     assert standing_still(sitting.reins).startswith("Stopping")
     assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"

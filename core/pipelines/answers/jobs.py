@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from core.graders import BackEnd, Control, said_of_models
-from core.grading import Carrier, Ledger, Progress, Request, carry, job_control
+from core.grading import Carrier, Ledger, Progress, Request, carry, job_control, state_now
 from core.pipelines.reins import Reins
 from core.project import AnswerModel, Cursor, Project, log, put_answer_model
 
@@ -79,7 +79,7 @@ class AnswerJob:
 def answer_jobs(project: Project) -> list[AnswerJob]:
     """Every job about answers, newest first."""
     return [
-        AnswerJob(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
+        AnswerJob(row[0], row[1], row[2], json.loads(row[3]), state_now(project, row[0], row[4]), *row[5:])
         for row in project.rows(
             "SELECT answer_job_key, if(j.generator_key IS NULL, 'judge', 'generator'), coalesce(g.name, a.name), asked,"
             " state, total, written, failed, message, j.author, started_at, ended_at, calls, cost FROM answer_jobs j"

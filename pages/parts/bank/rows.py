@@ -163,6 +163,7 @@ def _asked_dialog(project: Project, query_id: str, questions: list[Question]) ->
 def _split(project: Project, question: Question) -> None:
     st.text(question.shown)
     parts = st.text_area("One question a line", question.text or "", height=140)
+    st.caption(f"Each part gets an equal share of the weight {question.weight:g}. You can change it afterwards.")
     if st.button("Split", type="primary"):
         try:
             bank_window.act(project, put_drafts, split(question, parts.splitlines()))

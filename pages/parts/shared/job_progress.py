@@ -27,7 +27,7 @@ def progress(project: Project) -> bool:
         return False
     if not job.progress.over:
         every = pace(job)
-        st.fragment(_watch, run_every=every)(project, every)
+        st.fragment(_watch, run_every=every)(project, every, job.control.paused)
         return True
     _ended(project, job)
     return False
@@ -101,10 +101,10 @@ def pace(job: BackgroundJob) -> float:
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
-def _watch(project: Project, every: float) -> None:
+def _watch(project: Project, every: float, paused: bool) -> None:
     job = current_job(project)
-    # The pace is that of the whole screen, so another one begins with it.
-    if job is None or job.progress.over or pace(job) != every:
+    # The pace is that of the whole screen, so another one begins with it. The list of jobs below names a paused one.
+    if job is None or job.progress.over or (pace(job), job.control.paused) != (every, paused):
         st.rerun()
         return
     now = job.progress
