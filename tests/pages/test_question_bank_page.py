@@ -72,6 +72,19 @@ class TestQuestionBank:
             ]
             assert flips and all(f"→ {sign} " in one for one in flips), flips
 
+    def test_known_and_pending_effects_are_apart_and_queries_are_named(self, small: Project) -> None:
+        app = edit(visit("question_bank"), "What is A?", active=False)
+        reach = next(str(one.proto.body) for one in app.get("html") if 'class="reach"' in str(one.proto.body))
+        assert "known" not in reach and "Pending" not in said(app)
+        visit_q2 = visit("question_bank", query="q2")
+        app = edit(visit_q2, "What is D?", text="Who is D?")
+        shown = said(app)
+        assert "query q1" in shown and "query q2" in shown and "**Pending**" in shown
+        reach = next(str(one.proto.body) for one in app.get("html") if 'class="reach"' in str(one.proto.body))
+        assert reach.count("known") == 2
+        flips = [one.label for one in app.button if (one.key or "").startswith("flip ")]
+        assert any("query q1" in one for one in flips) and any("≥" in one and "query q2" in one for one in flips)
+
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
         changed = drafts(small, "ann")["q1/a"].question

@@ -214,6 +214,34 @@ def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
     found = changes(small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], text="A, exactly?"), *BANK[1:]]})
     assert (found.to_grade, found.known, found.undecided) == (2, 4, 2)
     assert [(c.before, c.after, c.unknown) for c in found.labels] == [(5, 2, 1)]
+    assert (found.pending, found.known_part.labels) == ({"q1": 2}, [])
+    # Nothing moves that only a grade that is missing would move.
+    assert found.after.scores != found.before.scores
+    assert found.settled == found.before and not any(
+        one.score_before != one.score_after for one in found.known_part.systems
+    )
+    retired = [replace(BANK[0], active=False), *BANK[1:]]
+    assert changes(small, "EXAM-Cover", Policy(), {"q1": retired}).pending == {}
+
+
+def test_what_is_known_of_one_query_is_kept_apart_from_what_is_pending_of_another(tmp_path):
+    project = new_project(tmp_path / "two.duckdb")
+    asked = [Question(f"{query}/{letter}", query, f"{query} {letter}?") for query in QUERIES for letter in "AB"]
+    ratings = {
+        (question.text or "", passage): 5 * (place == at % 2)
+        for at, question in enumerate(asked)
+        for place, passage in enumerate(("p0", "p1"))
+    }
+    fill(project, asked, ratings, {"a": {"q1": ["p0"], "q2": ["p0"]}, "b": {"q1": ["p1"], "q2": ["p1"]}})
+    retire = [replace(asked[0], active=False), asked[1]]
+    reword = [asked[2], replace(asked[3], text="new words?", weight=3.0)]
+    both = changes(project, "EXAM-Cover@1", Policy(), {"q1": retire, "q2": reword})
+    assert both.pending == {"q2": 2}
+    alone = changes(project, "EXAM-Cover@1", Policy(), {"q1": retire})
+    assert both.settled.scores == alone.after.scores != both.after.scores
+    assert both.known_part.labels == alone.labels and both.known_part.systems == alone.systems
+    assert {change.query_id for change in both.labels} == {"q1", "q2"}
+    project.close()
 
 
 @pytest.mark.parametrize(("rule", "undecided"), [("max", 1), ("support:2", 2), ("mean", 2)])

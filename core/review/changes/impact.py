@@ -62,6 +62,8 @@ class Changes:
 
     Args:
         before, after: the leaderboards.
+        settled: the board after the edits of the queries that are not pending alone.
+        pending: by query, how many pairs of new wordings have no grade; what such a query would move is not known.
         edited: ids of the questions that differ in what can change a score.
         labels: labels that differ, by query in the order of the pool.
         systems: every system, in the order of the board after.
@@ -72,12 +74,24 @@ class Changes:
 
     before: Leaderboard
     after: Leaderboard
+    settled: Leaderboard
+    pending: Mapping[str, int] = field(default_factory=dict)
     edited: tuple[str, ...] = ()
     labels: list[LabelChange] = field(default_factory=list)
     systems: list[SystemChange] = field(default_factory=list)
     known: int = 0
     to_grade: int = 0
     undecided: int = 0
+
+    def awaits_grades(self, change: LabelChange) -> bool:
+        """Whether a label differs by what is known, and only grades of a new wording will tell if it does."""
+        return change.unknown > 0 and change.query_id in self.pending
+
+    @property
+    def known_part(self) -> Changes:
+        """What is known of them: without the labels that await grades, and without what pending queries move."""
+        labels = [change for change in self.labels if not self.awaits_grades(change)]
+        return replace(self, after=self.settled, labels=labels, systems=moves(self.before, self.settled))
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
@@ -99,9 +113,13 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     deltas = _deltas(project, base, edits)
     after = _board_after(project, before, deltas)
     known, to_grade = _pairs(deltas)
+    pending = {delta.ratings.query_id: delta.pending for delta in deltas if delta.pending}
+    settled = [delta for delta in deltas if not delta.pending]
     return Changes(
         before=before,
         after=after,
+        settled=_board_after(project, before, settled) if pending else after,
+        pending=pending,
         edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
         labels=[change for delta in deltas for change in _label_changes(delta)],
         systems=moves(before, after),
@@ -182,6 +200,16 @@ class _Delta:
         active = scored(list(self.after.values()), self.base.grader)
         ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
         return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
+
+    @cached_property
+    def pending(self) -> int:
+        """Number of pairs that have no grade and that nothing but the edit asks for."""
+        spec = self.base.grader.spec
+        asked = {wording(question, spec) for question in scored(list(self.before.values()), self.base.grader)}
+        active = scored(list(self.after.values()), self.base.grader)
+        new = [question for question in active if wording(question, spec) not in asked]
+        rows = self.ratings.pooled & (self.ratings.text_keys != MISSING)
+        return int((self.ratings.of(new)[rows] == MISSING).sum())
 
     @cached_property
     def unknown(self) -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import streamlit as st
 
 from core import bank
@@ -15,7 +17,7 @@ from core.measures import parse_measure
 from core.project import Project, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
 from core.study import MEANINGS, bank_summary
-from core.text import how_many
+from core.text import first_few, how_many
 from core.types import Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import slope
@@ -26,6 +28,8 @@ from pages.parts.shared.job_progress import pace, state, whose
 from pages.parts.shared.policy_widgets import View, sign_of_open
 
 FLIPS_SHOWN = 5
+QUERY = 40
+"""Characters of a query that the impact names."""
 BEGINNING = 60
 """Characters of the narrative beside its name while it is folded."""
 
@@ -92,18 +96,27 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         ui.show_error(error)
         return
     wordings = {question.question_id: question for questions in edits.values() for question in questions}
-    shift = None
+    known, shift = found.known_part, None
     if against is not None:
-        shift = correlation_shift(found.before, found.after, official_board(project, against, measure, policy))
+        shift = correlation_shift(found.before, known.after, official_board(project, against, measure, policy))
+    texts = {query.query_id: ui.shortened(query.text, QUERY) for query in overview(project)}
+    st.caption(ui.plain(f"Of your changes in {_queries(texts, list(edits))}."))
     # First, in one line, how far it reaches: labels, correlation, ranks.
-    _reach(found, shift)
-    _unknown(project, policy, found, edits)
-    _flips(project, policy, found, edits, wordings)
+    _reach(known, shift, bool(found.pending))
+    _flips(project, policy, "known", known.labels, edits, wordings, texts)
     _weights_hint(project, policy, found, edits)
     if against is not None and shift is not None:
         _noise(shift, against)
-    if shifted := slope.moves(found):
+    if shifted := slope.moves(known):
         st.html(shifted)
+    if found.pending:
+        counts = [f"{_queries(texts, [query])}: {how_many(n, 'gradings')}" for query, n in found.pending.items()]
+        st.markdown("**Pending**")
+        st.caption(ui.plain(f"{'; '.join(counts)}. Until then nothing above counts what these would move."))
+    _unknown(project, policy, found, edits)
+    if found.pending:
+        waiting = [change for change in found.labels if found.awaits_grades(change)]
+        _flips(project, policy, "pending", waiting, edits, wordings, texts)
 
 
 def _summary(project: Project, policy: Policy, against: str | None) -> None:
@@ -169,21 +182,30 @@ def _watch(project: Project, every: float) -> None:
             job.cancel()
 
 
-def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordings: dict[str, Question]) -> None:
-    ordered = sorted(found.labels, key=lambda c: (c.unknown > 0, -abs((c.after or 0) - (c.before or 0))))
-    unsettled = sum(change.unknown > 0 for change in ordered)
-    if unsettled:
-        st.caption(
-            f":orange[:material/pending:] {unsettled:,} more would flip by the known grades alone;"
-            " any undecided one may turn out otherwise."
-        )
+def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
+    return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
+
+
+def _flips(
+    project: Project,
+    policy: Policy,
+    which: str,
+    flips: Sequence[LabelChange],
+    edits: Edits,
+    wordings: dict[str, Question],
+    queries: Mapping[str, str],
+) -> None:
+    """The first few labels that flip, known ones or pending ones, with their queries if there are several."""
+    ordered = sorted(flips, key=lambda change: -abs((change.after or 0) - (change.before or 0)))
+    several = len({change.query_id for change in flips}) > 1 or len(edits) > 1
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
-    with st.container(key="flips"):
+    with st.container(key=f"flips-{which}"):
         for change in ordered[:FLIPS_SHOWN]:
             text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+            of = f" · {_queries(queries, [change.query_id])}"
             causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
             if presses.button(
-                f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
+                f":violet[**{_arrow(change, policy)}**] {ui.plain(text + of * several)}",
                 key=f"flip {change.query_id} {change.passage_id}",
                 type="tertiary",
                 width="stretch",
@@ -192,7 +214,8 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
                 # All of them, for the label may be that of a topic, whose questions are its query's.
                 drafted = [question for questions in edits.values() for question in questions]
                 _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
-        if len(ordered) > FLIPS_SHOWN and presses.button(f"All {len(ordered):,} labels that flip", type="tertiary"):
+        every = f"All {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
+        if len(ordered) > FLIPS_SHOWN and presses.button(every, type="tertiary"):
             _all_flips(project, policy, ordered, wordings)
 
 
@@ -277,13 +300,12 @@ def _label(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def _reach(found: Changes, shift: Shift | None) -> None:
+def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
     """What the changes do to the labels, to the correlation with a board, and to the ranks."""
-    flips = sum(not change.unknown for change in found.labels)
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
-        ("Label flips", f"{flips:,}", " so far" if found.to_grade else "", flips > 0),
-        ("Rank moves", f"{moved:,}", f" of {len(found.systems):,}", moved > 0),
+        ("Label flips", f"{len(found.labels):,}", " known" if pending else "", bool(found.labels)),
+        ("Rank moves", f"{moved:,}", f" of {len(found.systems):,}{' known' if pending else ''}", moved > 0),
     ]
     if shift is not None:
         correlation = ("Spearman", "–", " undefined", False)

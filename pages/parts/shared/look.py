@@ -116,9 +116,10 @@ STYLE = """
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; }
 /* Lists of buttons read as lists: texts begin at the left, close to each other, and what is open is tinted. */
-:is(.st-key-flips, .st-key-list-of-prompts) button { text-align: left; }
-:is(.st-key-flips, .st-key-list-of-prompts) button > div,
-:is(.st-key-flips, .st-key-list-of-prompts) button > div > span { justify-content: flex-start; text-align: left; }
+:is([class*="st-key-flips-"], .st-key-list-of-prompts) button { text-align: left; }
+:is([class*="st-key-flips-"], .st-key-list-of-prompts) button > div,
+:is([class*="st-key-flips-"], .st-key-list-of-prompts) button > div > span {
+  justify-content: flex-start; text-align: left; }
 .st-key-list-of-prompts { gap: 0.1rem; }
 .st-key-list-of-prompts button { min-height: 1.9rem; padding: 0.1rem 0.6rem; border: 0; border-radius: 0;
   border-left: 3px solid transparent; }
