@@ -46,9 +46,9 @@ STYLE = """
 .reach b { font-size: 1.1rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
 .reach .moved, .reach .moved small { color: var(--ew-flipped); }
 /* One line a flip: the whole passage is a click away. */
-.st-key-flips { gap: 0; } .st-key-flips button { min-height: 1.65rem; padding: 0.05rem 0; }
-.st-key-flips button :is(div, span) { min-width: 0; }
-.st-key-flips button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+[class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
+[class*="st-key-flips-"] button :is(div, span) { min-width: 0; }
+[class*="st-key-flips-"] button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .slope { width: 100%; max-width: 26rem; }
 .moves { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
 .moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;

@@ -273,7 +273,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     case.get_by_text("Edit the question", exact=True).click()
     expect(case.get_by_role("radio", name=VAGUE)).to_be_checked()
     case.get_by_role("textbox", name="Reason").fill("Bees do many things")
-    button(case, "Settle, open the bank").click()
+    button(case, "Edit in the question bank").click()
     expect(heading(page, "Question bank")).to_be_visible()
     ready(page)
     beside = page.locator(".st-key-impact")
@@ -332,8 +332,8 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
         "exported the qrels as bees.qrels",
         "to its end: 4 pairs graded, 0 failed",
         "with Embedding (MiniLM): 4 pairs",
-        "saved bank version 2: ask for causes of death",
         "for the query “why bees are dying” by rewording the question: Bees do many things",
+        "saved bank version 2: ask for causes of death",
         f"withdrew an override of “{VAGUE}” for {passage}",
         f"overrode the rating of “{VAGUE}” for {passage}",
         "exported the qrels as bees.qrels",

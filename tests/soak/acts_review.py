@@ -236,6 +236,7 @@ def settle(person: Person) -> str:
         person.overridden[reason] = rating
         person.expected = ["override"] * questions + ["settle disagreement"] * ("Settle" in label)
     if how == "Edit the question":
+        person.expected = []
         expect(person.heading("Question bank")).to_be_visible(timeout=PATIENCE)
         person.quiet()
     return f"{how}: {label}"

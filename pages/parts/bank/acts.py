@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core import bank
 from core.bank import begin_question, change_draft, drafted_bank, duplicated, moved, put_drafts, seen, take_back
 from core.errors import InputError
+from core.review import settle_by_edit
+from core.text import how_many
 from core.types import KINDS, Question
 
 if TYPE_CHECKING:
@@ -160,6 +162,20 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
             here.go_to(wordless)
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
+        if version:
+            _settle_cases(here, shown, [draft.question for draft in mine.values()])
+
+
+def _settle_cases(here: Window, shown: Shown, edited: Sequence[Question]) -> None:
+    """Settle the disagreements that waited for one of these edits."""
+    fitting = [
+        one for one in here.cases if one.project == shown.project.name and any(one.fits(each) for each in edited)
+    ]
+    for one in fitting:
+        here.cases.remove(one)
+        settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
+    if fitting:
+        here.said = f"{how_many(len(fitting), 'cases')} of Disagreements settled by this edit."
 
 
 def _open(here: Window, shown: Shown, act: Act) -> None:

@@ -329,6 +329,8 @@ def passage_beside(project: Project, query_id: str) -> None:
         return
     with st.container(border=True):
         st.caption("The passage that led here")
+        if any(one.case.query_id == query_id for one in bank_window.window().cases):
+            st.caption(":material/hourglass_top: Its case is settled when you save an edit of the question.")
         st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
         if presses.button("Close the passage", icon=":material/close:", type="tertiary"):
             st.session_state.pop("beside")

@@ -263,15 +263,9 @@ class Settle {
     const { how } = this.draft;
     const lacking = this.lacking();
     const label = this.leaves() ? "Settle, next case" : "Override, keep the case open";
-    const wanted = how === "edit" ? ["Settle, next case", "Settle, open the bank"] : [label];
-    const now = [...this.buttons.querySelectorAll("button")].map((one) => one.textContent);
-    if (JSON.stringify(now) !== JSON.stringify(wanted)) {
-      this.buttons.replaceChildren(
-        ...wanted.map((words, at) =>
-          make("button", { type: "submit", class: at ? "second" : "first", value: at ? "bank" : "" }, words),
-        ),
-      );
-    }
+    const wanted = how === "edit" ? "Edit in the question bank" : label;
+    if (this.buttons.textContent !== wanted)
+      this.buttons.replaceChildren(make("button", { type: "submit", class: "first" }, wanted));
     for (const button of this.buttons.children) button.disabled = Boolean(lacking);
     this.buttons.title = lacking;
   }
@@ -285,9 +279,8 @@ class Settle {
       this.reason.focus();
       return;
     }
-    const bank = event.submitter?.value === "bank";
     const { id, values } = this.open;
-    this.act("settle", { case: id, values, how, question, questions, rating, source, reason, bank, leaves: this.leaves() });
+    this.act("settle", { case: id, values, how, question, questions, rating, source, reason, leaves: this.leaves() });
   }
 }
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
+from core.bank import find_question
+from core.errors import InputError, WorkbenchError
 from core.labels import Policy, override_all
 from core.project import Project, find_source
 from core.review import (
@@ -27,10 +28,10 @@ from core.review import (
     reopen,
     settle_by_comment,
     settle_by_dispute,
-    settle_by_edit,
     settle_by_override,
 )
 from core.types import RATINGS, Act
+from pages.parts.bank import window as bank_window
 from pages.parts.shared import address, presses, ui
 
 HOW: dict[Act, str] = {
@@ -41,11 +42,12 @@ HOW: dict[Act, str] = {
 }
 SAYS: dict[Act, str] = {
     "override": "Your rating takes the place of the grader's, for the chosen questions and this passage.",
-    "edit": "Say what is wrong with the question. The case leaves the queue; go to the bank now, or later.",
+    "edit": "Say what is wrong with the question. The case is settled when you save an edit of it in the bank.",
     "dispute": "The judgment stays and counts as before; it is listed among the disputed ones.",
     "comment": "The case leaves the queue as it is.",
 }
 LEAST_LEFT = "The case stays in the queue."
+AWAITS_EDIT = "The case stays in the queue until an edit of the question is saved."
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,11 @@ def settle(
         said = _label_words(found, rating, given=True)
         return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
-        settle_by_edit(project, case, question_id, reason, me, first=True)
-    elif how == "dispute":
+        if not reason.strip():
+            raise InputError("The reason is empty.", "Say in a few words what is wrong with the question.")
+        bank_window.window().cases.append(bank_window.AwaitedEdit(project.name, case, question_id, reason))
+        return Done(AWAITS_EDIT, None, False)
+    if how == "dispute":
         settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
     else:
         settle_by_comment(project, case, reason, me, first=True)
@@ -182,8 +187,10 @@ def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
     st.rerun()
 
 
-def to_bank(query_id: str, passage_id: str) -> None:
-    """Go to the questions of a query, with a passage beside them."""
+def to_bank(project: Project, query_id: str, passage_id: str, question_id: str | None = None) -> None:
+    """Go to the questions of a query, with a passage beside them, and to one of them."""
+    if question_id is not None:
+        bank_window.window().go_to(find_question(project, ui.person(), question_id))
     st.session_state["beside"] = (query_id, passage_id)
     there = {**address.travelling(), "query": query_id, "passage": passage_id}
     st.switch_page("pages/question_bank.py", query_params=there)
