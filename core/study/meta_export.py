@@ -39,6 +39,8 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
     if shares:
         said.append(f"Labels rest on part of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+    if table.left_out:
+        said.append(f"Left out, as no system is on the official board: {', '.join(table.left_out)}.")
     if table.reasons():
         said.append(f"{UNDEFINED} undefined: the first leaderboard is that of the row, the second the official one.")
     return " ".join(said)

@@ -110,12 +110,14 @@ class MetaTable:
     Args:
         ties: how ties were treated.
         samples: resamples of the queries behind the intervals; 0 without intervals.
+        left_out: imported leaderboards that are no rows, since they have no system in common with any official one.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     ties: Ties
     samples: int
+    left_out: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, list[str]]:
         """Why cells are undefined: by reason, `row: column` of each."""
@@ -131,6 +133,7 @@ class MetaTable:
         return {
             "ties": self.ties,
             "samples": self.samples,
+            "left_out": list(self.left_out),
             "columns": [vars(column) for column in self.columns],
             "rows": [
                 {
@@ -213,7 +216,8 @@ def meta_table(
             )
             for name in dict.fromkeys(column.against for column in columns)
         }
-        drawn = []
+        drawn: list[TableRow] = []
+        apart: list[TableRow] = []
         for row in rows:
             found = row_boards(project, row, wanted, memo)
             cells = []
@@ -223,9 +227,12 @@ def meta_table(
                 if isinstance(other, str):
                     raise InputError(other, "Choose another official measure.")
                 cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
-            drawn.append(_table_row(project, row, found.values(), cells))
-            told(MetaTable(columns, tuple(_marked(drawn)), ties, samples))
-        return MetaTable(columns, tuple(_marked(drawn)), ties, samples)
+            common = row.source not in imported or any(cell.correlation.systems for cell in cells)
+            (drawn if common else apart).append(_table_row(project, row, found.values(), cells))
+            told(MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples))
+        # A table of nothing else says why.
+        left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
+        return MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples, left_out)
 
     return project.remember(key, compute)
 

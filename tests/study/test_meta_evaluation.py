@@ -23,11 +23,12 @@ from core.formats import Source
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.measures import correlate
-from core.project import Project
+from core.project import Project, rankings
 from core.study import (
     COEFFICIENTS,
     Cell,
     MetaTable,
+    caption,
     cell_comparison,
     choose_rows,
     meta_latex,
@@ -228,6 +229,19 @@ class TestRows:
         assert methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
         rows = choose_rows(own, min_ratings=[1])
         assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
+
+    def test_an_imported_board_without_a_common_system_is_left_out_and_named(self, own: Project) -> None:
+        run = next(iter(rankings(own)))
+        for name, first in (("theirs", "foreign"), ("partly", run)):
+            content = f"run\tscore\n{first}\t1\nelse\t2\nother\t3\n".encode()
+            import_files(own, "leaderboard", [Source(f"{name}.tsv", data=content)], "tester")
+        table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
+        assert "theirs" not in [row.name for row in table.rows] and "partly" in [row.name for row in table.rows]
+        assert table.left_out == ("theirs",) and table.as_dict()["left_out"] == ["theirs"]
+        assert "theirs" in caption(table) and "theirs" in meta_latex(table)
+        # Where there is nothing else, the row says why.
+        alone = meta_table(own, choose_rows(own, ["theirs"]), ["assessors"], ["AP"])
+        assert ([row.name for row in alone.rows], alone.left_out) == (["theirs"], ())
 
     def test_a_name_that_is_nothing_is_refused(self, small: Project) -> None:
         with pytest.raises(InputError, match="no grader 'nobody'"):
