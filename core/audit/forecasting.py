@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from core.audit.drawing import weighed
 from core.audit.estimation import Estimation, estimation
 from core.audit.facts import Facts, gather
-from core.audit.records import Audit
+from core.audit.records import Audit, Goal
 from core.measures.audit import (
     Array,
     Flags,
@@ -103,7 +103,7 @@ def forecast(project: Project, audit: Audit) -> Forecast:
 def forecast_of(facts: Facts) -> Forecast:
     """What an audit is expected to need, from its facts alone; see `forecast`."""
     found, plain = estimation(facts), estimation(facts, machine=False)
-    known = _known(facts)
+    known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
     frame = int((~known).sum())
     size = weighed(facts)
     spread, without = _spreads(facts, found, plain)
@@ -135,43 +135,29 @@ def told_apart(project: Project, audit: Audit) -> str:
 
 
 def told_apart_of(facts: Facts) -> str:
-    """Which systems the judgments so far tell apart, and how many would tell the leader from the next, in sentences.
+    """Which systems the judgments so far tell apart, and how many are needed to know the best, in sentences.
 
     Pairs are told apart as on the board: by Holm's correction over all of them at the audit's alpha.
 
     Returns:
         Nothing before a batch is done, or with one system.
     """
-    found, names, w = estimation(facts), facts.weights.systems, facts.weights.w
+    found, names = estimation(facts), facts.weights.systems
     if found is None or len(names) < 2:
         return ""
-    compared = compare(w, found.corrected)
+    compared, scores = compare(facts.weights.w, found.corrected), _scores(facts, found)
     apart = (compared.adjusted <= facts.alpha) & ~np.isnan(compared.difference.error)
     says = (
         f"Told apart: {int(apart.sum()):,} of {how_many(len(apart), 'pairs of systems')} (Holm, alpha {facts.alpha:g})."
     )
-    scores = _scores(facts, found)
     leader = int(np.argmax(scores))
     open_pairs = zip(compared.first[~apart].tolist(), compared.second[~apart].tolist(), strict=True)
     rivals = sorted((sum(pair) - leader for pair in open_pairs if leader in pair), key=lambda at: -scores[at])
     if not rivals:
         return f"{says} {names[leader]} is told from all others."
-    spread, _ = _spreads(facts, found, estimation(facts, machine=False))
-    known, size = _known(facts), weighed(facts) * (spread if isinstance(spread, np.ndarray) else 1.0)
-    needed = _to_tell(facts, found, leader, rivals[0], size, spread, known, facts.alpha / len(apart))
-    frame, two = int((~known).sum()), f"{names[leader]} from {names[rivals[0]]}"
-    if needed is None or needed >= frame:
-        need = f"All {frame:,} passages have to be judged to tell {two}."
-    elif needed <= found.corrected.judged:
-        need = f"A few more judgments should tell {two}."
-    else:
-        need = f"About {needed:,} judgments in all would tell {two}, if they differ as much as now."
-    return f"{says} {names[leader]} leads and cannot be told from {first_few([names[at] for at in rivals])}. {need}"
-
-
-def _known(facts: Facts) -> Flags:
-    """The passages that were judged before the first batch."""
-    return ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
+    others = first_few([names[at] for at in rivals])
+    need = forecast_of(replace(facts, goal=Goal("best"))).says
+    return f"{says} {names[leader]} leads and cannot be told from {others}. To know the best: {need}"
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:
@@ -219,22 +205,7 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
         one, other = np.argsort(-scores, kind="stable")[:2].tolist()
         # One-sided, against each of the others; see `core.measures.audit.best`.
         level_each = min(1.0, 2 * level / (len(w) - 1))
-    return _to_tell(facts, found, one, other, size, spread, known, level_each)
-
-
-def _to_tell(
-    facts: Facts,
-    found: Estimation | None,
-    one: int,
-    other: int,
-    size: Array,
-    spread: Array | float,
-    known: Flags,
-    level: float,
-) -> int | None:
-    """The judgments that tell two systems apart that differ as much as now; None if they do not differ."""
-    scores, w = _scores(facts, found), facts.weights.w
     difference = float(scores[one] - scores[other])
     if abs(difference) < 1e-12:
         return None
-    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level)
+    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)

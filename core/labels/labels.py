@@ -84,25 +84,18 @@ def graded_share(project: Project, base: Basis, depth: int | None = None) -> flo
     Args:
         depth: pairs of pooled passages that some run has up to this rank; of the whole pool for None.
     """
-    found, within = pooled_labels(project, base), _within(project, depth)
+    pool = (
+        "SELECT $depth IS NULL OR (query_key, passage_key) IN"
+        " (SELECT (query_key, passage_key) FROM rankings WHERE rank <= $depth) AS here FROM pool"
+        " ORDER BY query_key, position"
+    )
+    within = project.remember(
+        ("pool within", depth), lambda: project.table(pool, {"depth": depth})["here"].to_numpy(),
+        RATED_BY_HAND, pool_mark(project),
+    )  # fmt: skip
+    found = pooled_labels(project, base)
     needed = int(found.needed[within].sum(dtype=np.int64))
     return float(found.usable[within].sum(dtype=np.int64)) / needed if needed else None
-
-
-def _within(project: Project, depth: int | None) -> NDArray[np.bool_]:
-    """Which passages of the pool, in the order of `pooled_passages`, some run has up to a rank."""
-
-    def compute() -> NDArray[np.bool_]:
-        rows = project.table(
-            "SELECT $depth IS NULL OR (query_key, passage_key) IN"
-            " (SELECT (query_key, passage_key) FROM rankings WHERE rank <= $depth) AS here"
-            " FROM pool ORDER BY query_key, position",
-            {"depth": depth},
-        )
-        found: NDArray[np.bool_] = rows["here"].to_numpy()
-        return found
-
-    return project.remember(("pool within", depth), compute, RATED_BY_HAND, pool_mark(project))
 
 
 def pooled_passages(project: Project) -> pa.Table:

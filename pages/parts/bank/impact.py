@@ -305,7 +305,7 @@ def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
         ("Label flips", f"{len(found.labels):,}", " known" if pending else "", bool(found.labels)),
-        ("Rank moves", f"{moved:,}", f" of {len(found.systems):,}{' known' if pending else ''}", moved > 0),
+        ("Rank moves", f"{moved:,}", f"{' known' if pending else ''} of {len(found.systems):,}", moved > 0),
     ]
     if shift is not None:
         correlation = ("Spearman", "–", " undefined", False)
