@@ -16,6 +16,7 @@ from pages.parts.bank import review as bank_review
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
+from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
 """Key of the list of queries."""
@@ -71,6 +72,8 @@ STYLE = """
 def opened(project: Project, found: list[QueryOverview]) -> int:
     """Place of the query that was chosen, that the URL names, or that was open last; else the first."""
     here = bank_window.window()
+    if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
+        here.go_to(bank.find_question(project, ui.person(), to_edit))
     if chosen := pick_list.picked(QUERIES) or here.query:
         st.query_params["query"] = chosen
         st.query_params.pop("subtopic", None)

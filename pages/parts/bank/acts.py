@@ -11,6 +11,7 @@ from core.errors import InputError
 from core.review import settle_by_edit
 from core.text import how_many
 from core.types import KINDS, Question
+from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
 
 if TYPE_CHECKING:
     from pages.parts.bank.window import Shown, Window
@@ -160,19 +161,19 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
         # To save it is refused, with the reason; what it is about may be anywhere on the page, or of another query.
         if wordless := next((one.question for one in mine.values() if bank.is_wordless(one.question)), None):
             here.go_to(wordless)
+        # After the save a look at the session may end the run.
+        waiting = awaited()
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
         if version:
-            _settle_cases(here, shown, [draft.question for draft in mine.values()])
+            _settle_cases(here, shown, waiting, [draft.question for draft in mine.values()])
 
 
-def _settle_cases(here: Window, shown: Shown, edited: Sequence[Question]) -> None:
+def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[Question]) -> None:
     """Settle the disagreements that waited for one of these edits."""
-    fitting = [
-        one for one in here.cases if one.project == shown.project.name and any(one.fits(each) for each in edited)
-    ]
+    fitting = [one for one in waiting if any(one.fits(shown.project.name, each) for each in edited)]
     for one in fitting:
-        here.cases.remove(one)
+        waiting.remove(one)
         settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
     if fitting:
         here.said = f"{how_many(len(fitting), 'cases')} of Disagreements settled by this edit."

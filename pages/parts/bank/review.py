@@ -31,6 +31,7 @@ from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
 from pages.parts.bank import worth
 from pages.parts.shared import policy_widgets, presses, ui, views
+from pages.parts.shared.awaited_edits import awaited
 
 PASSAGES_SHOWN = 10
 
@@ -329,7 +330,7 @@ def passage_beside(project: Project, query_id: str) -> None:
         return
     with st.container(border=True):
         st.caption("The passage that led here")
-        if any(one.case.query_id == query_id for one in bank_window.window().cases):
+        if any(one.case.query_id == query_id for one in awaited()):
             st.caption(":material/hourglass_top: Its case is settled when you save an edit of the question.")
         st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
         if presses.button("Close the passage", icon=":material/close:", type="tertiary"):

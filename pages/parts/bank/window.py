@@ -21,7 +21,6 @@ import streamlit as st
 from core.bank import CrossedEdit, Mark, mark
 from core.errors import WorkbenchError
 from core.project import Project
-from core.review import Case
 from core.types import Question
 from pages.parts.bank import acts
 from pages.parts.shared import ui
@@ -47,26 +46,6 @@ class Shown:
     questions: dict[str, Question] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class AwaitedEdit:
-    """A disagreement that an edit of a question will settle.
-
-    Args:
-        question_id: None if a question is missing in the bank.
-    """
-
-    project: str
-    case: Case
-    question_id: str | None
-    reason: str
-
-    def fits(self, question: Question) -> bool:
-        """Whether an edit of this question settles it."""
-        if self.question_id is not None:
-            return question.question_id == self.question_id
-        return f"{self.case.query_id}/".startswith(f"{question.query_id}/")
-
-
 @dataclass
 class Window:
     """What a window has shown and done: one object for all its runs, also those that overlap.
@@ -88,7 +67,6 @@ class Window:
         said: what came of the last act, where that is not to be seen.
         error: why the last act failed.
         told: where the drafts stood when `said` and `error` were shown first; None before that.
-        cases: disagreements that are settled once an edit of their question is saved.
         nameless: whether something was done by somebody who has not said who they are.
     """
 
@@ -110,7 +88,6 @@ class Window:
     said: str = ""
     error: WorkbenchError | None = None
     told: object = None
-    cases: list[AwaitedEdit] = field(default_factory=list)
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:

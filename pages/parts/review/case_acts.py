@@ -125,7 +125,7 @@ def _read(desk: Desk, act: Act) -> None:
 
 def _to_bank(desk: Desk, act: Act) -> None:
     place.write()
-    settling.to_bank(desk.project, act["query"], act["passage"])
+    settling.to_bank(act["query"], act["passage"])
 
 
 def _put_back(desk: Desk, act: Act) -> None:
@@ -189,7 +189,7 @@ def _settle(desk: Desk, act: Act) -> None:
         place.put(case=act["case"])
     if act["how"] == "edit":
         place.write()
-        settling.to_bank(desk.project, row.pair.query_id, row.pair.passage_id, act.get("question") or None)
+        settling.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
 def _say_changed(desk: Desk, act: Act, row: Row) -> None:

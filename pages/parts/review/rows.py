@@ -122,7 +122,6 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
             with st.container(horizontal=True, vertical_alignment="center"):
                 _read(one.query_id, one.passages[0], one.question_id)
                 _bank_button(
-                    project,
                     f"stray {one.question_id}",
                     "Edit the question",
                     one.query_id,
@@ -155,16 +154,14 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
             )
             with st.container(horizontal=True, vertical_alignment="center"):
                 _read(one.query_id, one.passage_id, None)
-                _bank_button(project, f"uncovered {one.query_id} {one.passage_id}", "Add a question", one.query_id,
+                _bank_button(f"uncovered {one.query_id} {one.passage_id}", "Add a question", one.query_id,
                              one.passage_id)  # fmt: skip
     turn(key, total)
 
 
-def _bank_button(
-    project: Project, key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None
-) -> None:
+def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None) -> None:
     if presses.button(label, key=f"bank {key}", type="tertiary", icon=":material/quiz:"):
-        disagreement_settling.to_bank(project, query_id, passage_id, question_id)
+        disagreement_settling.to_bank(query_id, passage_id, question_id)
 
 
 def record_list(project: Project, *_: object) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import find_question
 from core.errors import InputError, WorkbenchError
 from core.labels import Policy, override_all
 from core.project import Project, find_source
@@ -31,8 +30,8 @@ from core.review import (
     settle_by_override,
 )
 from core.types import RATINGS, Act
-from pages.parts.bank import window as bank_window
 from pages.parts.shared import address, presses, ui
+from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
 HOW: dict[Act, str] = {
     "override": "Override ratings",
@@ -138,7 +137,7 @@ def settle(
     if how == "edit":
         if not reason.strip():
             raise InputError("The reason is empty.", "Say in a few words what is wrong with the question.")
-        bank_window.window().cases.append(bank_window.AwaitedEdit(project.name, case, question_id, reason))
+        awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
         settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
@@ -187,10 +186,9 @@ def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
     st.rerun()
 
 
-def to_bank(project: Project, query_id: str, passage_id: str, question_id: str | None = None) -> None:
+def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> None:
     """Go to the questions of a query, with a passage beside them, and to one of them."""
-    if question_id is not None:
-        bank_window.window().go_to(find_question(project, ui.person(), question_id))
+    st.session_state[TO_EDIT] = question_id
     st.session_state["beside"] = (query_id, passage_id)
     there = {**address.travelling(), "query": query_id, "passage": passage_id}
     st.switch_page("pages/question_bank.py", query_params=there)

@@ -1,0 +1,39 @@
+"""Disagreements that an edit of a question will settle, from the moment somebody is led to the bank until its save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.review import Case
+from core.types import Question
+
+TO_EDIT = "question to edit"
+"""Key of the id of the question that the bank opens at next."""
+
+
+@dataclass(frozen=True)
+class AwaitedEdit:
+    """A disagreement that an edit of a question will settle.
+
+    Args:
+        question_id: None if a question is missing in the bank.
+    """
+
+    project: str
+    case: Case
+    question_id: str | None
+    reason: str
+
+    def fits(self, project: str, question: Question) -> bool:
+        """Whether an edit of this question settles it."""
+        here = f"{self.case.query_id}/".startswith(f"{question.query_id}/")
+        return self.project == project and (
+            here if self.question_id is None else question.question_id == self.question_id
+        )
+
+
+def awaited() -> list[AwaitedEdit]:
+    """Those of this browser tab; what is removed is gone for all its runs."""
+    return st.session_state.setdefault("awaited edits", [])
