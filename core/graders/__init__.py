@@ -89,8 +89,8 @@ from core.graders.reading.parsing import (
     parse_rating,
     parse_yes_no,
     unanswerable,
-    without_thoughts,
 )
+from core.graders.reading.reasoning import without_thoughts
 from core.graders.reading.trying import Trial, try_pair
 from core.graders.vectors import Kept, VectorStore
 

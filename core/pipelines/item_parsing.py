@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.bank import cleaned
+from core.graders import without_thoughts
 from core.text import clean_text, without_marks
 
 Part = Literal["question", "choices", "key"]
@@ -79,9 +80,7 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
     Args:
         text: what the model wrote, with or without prose around it; thoughts before it are passed over.
     """
-    if text.lstrip().startswith("<think>"):
-        text = text.partition("</think>")[2]
-    text = clean_text(text)
+    text = clean_text(without_thoughts(text))
     found = _object(text)
     return _of_words(text) if found is None else _of_object(found)
 

@@ -13,7 +13,7 @@ import orjson
 from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
 from core.graders.reading.calls import Call, Completion
-from core.graders.reading.parsing import without_thoughts
+from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
 from core.limits import limit
 
@@ -205,7 +205,7 @@ def _thoughts(message: Mapping[str, Any], text: str) -> str:
     for name in ("reasoning_content", "reasoning"):
         if isinstance(said := message.get(name), str) and said:
             return said
-    return text.removesuffix(without_thoughts(text)) if text.lstrip().startswith("<think>") else ""
+    return text[: reasoning_length(text)]
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:

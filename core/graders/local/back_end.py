@@ -15,6 +15,7 @@ from core.graders.local.extractive import ExtractiveBackEnd
 from core.graders.local.loading import loading, model_identity
 from core.graders.local.prompting import Prepared
 from core.graders.reading.calls import Call, Completion, Sampling
+from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class TransformersBackEnd(TextBackEnd):
         from core.graders.local.options import named_option
         from core.graders.local.writing import out_of_memory_halves
 
-        ends = settled(calls[0])
+        ends = settled(calls[0], ready[0].text)
         whole = calls[0].max_tokens
         watched = self._options_of(calls[0])
         tokens = [each.tokens for each in ready]
@@ -159,7 +160,8 @@ class TransformersBackEnd(TextBackEnd):
             self.tokens_plain += len(tokens[row])
             distribution = None
             if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
-                distribution = watched.distribution(written.tokens, written.scores, name)
+                reasons = reasoning_length(written.text) > 0
+                distribution = watched.distribution(written.tokens, written.scores, name, reasons)
             return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
 
         for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):

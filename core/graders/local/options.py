@@ -62,19 +62,22 @@ class Options:
         """Every token of a surface form: the ones whose scores are to be kept."""
         return sorted({token for form in self._forms for token in form})
 
-    def distribution(self, written: Sequence[int], scores: torch.Tensor, named: str) -> dict[str, float] | None:
+    def distribution(
+        self, written: Sequence[int], scores: torch.Tensor, named: str, last: bool = False
+    ) -> dict[str, float] | None:
         """Probability of each option where the model wrote the one that it chose.
 
         Args:
             written: its tokens.
             scores: float (n, len(tokens)): at each step the logits of `tokens`.
             named: the option that its text names, see `named_option`.
+            last: whether the last place that names it counts: reasoning before the answer may name it too.
 
         Returns:
             Probabilities that sum to 1, highest for the option named; None where its tokens are not found.
         """
         said = self._options.index(named)
-        for start in range(len(written)):
+        for start in reversed(range(len(written))) if last else range(len(written)):
             for form, index in self._forms.items():
                 if index == said and tuple(written[start : start + len(form)]) == form:
                     depth = self._telling(form, index)

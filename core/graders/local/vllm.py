@@ -28,6 +28,7 @@ from core.graders.local.loading import (
 )
 from core.graders.local.prompting import Prepared
 from core.graders.reading.calls import Call, Completion, Sampling
+from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class VllmBackEnd(TextBackEnd):
             return text
 
         texts = [
-            _Text(call, each, self._options_of(call), settled(call)) for call, each in zip(calls, ready, strict=True)
+            _Text(call, each, self._options_of(call), settled(call, each.text))
+            for call, each in zip(calls, ready, strict=True)
         ]
         going = texts
         # What is drawn by chance is drawn in one go: gone on with, it would be drawn by the same chances again.
@@ -252,7 +254,8 @@ class _Text:
         text = decode(self.tokens).strip()
         distribution = None
         if self.options and self.scores and self.complete and (name := named_option(self.call, text)) is not None:
-            distribution = self.options.distribution(self.tokens, torch.tensor(self.scores), name)
+            reasons = reasoning_length(text) > 0
+            distribution = self.options.distribution(self.tokens, torch.tensor(self.scores), name, reasons)
         return Completion(text, self.complete, distribution, shortened=self.prompt.shortened)
 
 

@@ -11,7 +11,6 @@ from core.graders.reading.parsing import (
     parse_object,
     parse_rating,
     parse_yes_no,
-    without_thoughts,
 )
 
 
@@ -36,7 +35,6 @@ def is_in_words(call: Call, text: str) -> bool:
 
 
 def _read(call: Call, text: str, complete: bool, structured: bool) -> Parsed:
-    text = without_thoughts(text)
     if call.form == "rating":
         top = call.prompt.top
         return parse_json_rating(text, top, complete) if structured else parse_rating(text, complete, top)

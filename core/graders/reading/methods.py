@@ -12,7 +12,8 @@ from core.graders.prompts.prompt import Prompt, variables
 from core.graders.reading.answers import read
 from core.graders.reading.calls import Call, Completion, Per, Steps
 from core.graders.reading.matching import is_no_answer, without_letter, word_match
-from core.graders.reading.parsing import CUT_OFF, EMPTY, no_answer, without_thoughts
+from core.graders.reading.parsing import CUT_OFF, EMPTY, no_answer
+from core.graders.reading.reasoning import without_thoughts
 from core.limits import limit
 from core.types import Asked, Grade
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from core.graders.reading.reasoning import without_thoughts
 from core.graders.reading.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 from core.graders.reading.verdicts import verdicts_in
 from core.types import MAX_RATING, Status
@@ -43,7 +44,7 @@ class Parsed:
     reason: str | None = None
 
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
 so that grades read by other rules are told from these."""
 
@@ -55,13 +56,6 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
 _MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
 _HYPHENS = "-‐‑"
 _SIGNS = "-‐‑–−"
-
-
-def without_thoughts(text: str) -> str:
-    """The answer of a model that writes its thoughts before it, as <think>…</think>; nothing where it only thought."""
-    if not text.lstrip().startswith("<think>"):
-        return text
-    return text.partition("</think>")[2]
 
 
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
@@ -83,6 +77,7 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     """
     if not complete:
         return _failed(CUT_OFF)
+    text = without_thoughts(text)
     if _is_empty(text):
         return _failed(EMPTY)
     reason = no_answer(text)
@@ -114,7 +109,7 @@ def settled_rating(text: str, top: int = MAX_RATING) -> bool:
         text: what a model has written so far.
         top: top of the scale, as for `parse_rating`.
     """
-    found = _rating(text, top)
+    found = _rating(without_thoughts(text), top)
     return found is not None and found[1]
 
 
@@ -250,6 +245,7 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     """
     if not complete:
         return _failed(CUT_OFF)
+    text = without_thoughts(text)
     if _is_empty(text):
         return _failed(EMPTY)
     if (reason := no_answer(text)) is not None:
@@ -276,6 +272,7 @@ def _verdict_in_prose(text: str) -> Parsed:
 
 def settled_yes_no(text: str) -> bool:
     """Whether nothing written after a text changes `parse_yes_no`."""
+    text = without_thoughts(text)
     match = _YES_NO.match(text)
     return match is not None and _goes_on(text, match.end(), _other_words(match[1]), bare=True)[1]
 
@@ -295,6 +292,7 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
     """
     if not complete:
         return _failed(CUT_OFF)
+    text = without_thoughts(text)
     if _is_empty(text):
         return _failed(EMPTY)
     match = _LETTER.match(text)
@@ -311,6 +309,7 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
 
 def settled_letter(text: str, letters: Sequence[str]) -> bool:
     """Whether nothing written after a text changes the letter that `parse_letter` finds in it."""
+    text = without_thoughts(text)
     match = _LETTER.match(text)
     if match is None or match[1].lower() not in {letter.lower() for letter in letters}:
         return False
@@ -365,6 +364,7 @@ def _read_json(text: str, begin: int) -> Any:
 
 def parse_object(text: str) -> dict[str, Any] | None:
     """The first JSON object in a text, with prose or a fence around it; None where there is none."""
+    text = without_thoughts(text)
     opening = text.find("{")
     found = _read_json(text, opening) if opening >= 0 else None
     return found if isinstance(found, dict) else None
@@ -417,6 +417,7 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
     """The value of the one field of an object that is the whole text, or why there is none, as `Parsed`."""
     if not complete:
         return _failed(CUT_OFF)
+    text = without_thoughts(text)
     if _is_empty(text):
         return _failed(EMPTY)
     bare = text.lstrip("\ufeff").lstrip()
@@ -446,6 +447,7 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
     Returns:
         The texts, stripped, without empty ones and repetitions, in order; and why there are none, else None.
     """
+    text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)
     if opening is None:
         return [], EMPTY if _is_empty(text) else "no JSON"

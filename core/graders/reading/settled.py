@@ -6,14 +6,22 @@ from collections.abc import Callable
 
 from core.graders.reading.calls import Call
 from core.graders.reading.parsing import settled_letter, settled_rating, settled_yes_no
+from core.graders.reading.reasoning import opened_reasoning
 
 
-def settled(call: Call) -> Callable[[str], bool] | None:
-    """Whether more text could not change how the answer to a call is read; None where it is read whole."""
+def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
+    """Whether the answer to a call needs no more text; None if it is read whole.
+
+    Args:
+        call: what is asked.
+        prompt: the text that the model goes on from. If it ends in an opening mark of reasoning, the text that the
+            model writes begins as reasoning.
+    """
+    opened = opened_reasoning(prompt)
     if call.form == "rating":
-        return lambda text: settled_rating(text, call.prompt.top)
+        return lambda text: settled_rating(opened + text, call.prompt.top)
     if call.form == "yes-no":
-        return settled_yes_no
+        return lambda text: settled_yes_no(opened + text)
     if call.form == "letter":
-        return lambda text: settled_letter(text, call.options)
+        return lambda text: settled_letter(opened + text, call.options)
     return None
