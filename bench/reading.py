@@ -18,7 +18,7 @@ from core.graders import Parsed, parse_rating, parse_yes_no
 
 SAME = "same"
 EXPLAINED = "a rating and its explanation; the peer rates only a bare number"
-DEFAULT_NUMBER = "another number: the paper's default of 1, the peer's 0"
+DEFAULT_NUMBER = "digits in a word: the paper's default of 1, the peer's 0"
 DEFAULT_WORDS = "words: the paper's default of 1, the peer's 0"
 FAILED = "failed here"
 OTHER = "another reading"

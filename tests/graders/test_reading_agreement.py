@@ -24,9 +24,10 @@ def test_no_answer_of_flan_t5_gets_another_number_than_rubrics_but_for_the_kinds
     shared_data: Path,
 ) -> None:
     found = compare_ratings(self_ratings(shared_data))
-    assert found.kinds == {SAME: 143_793, DEFAULT_NUMBER: 343, DEFAULT_WORDS: 232, EXPLAINED: 47}
+    assert found.kinds == {SAME: 143_793, FAILED: 328, DEFAULT_NUMBER: 15, DEFAULT_WORDS: 232, EXPLAINED: 47}
     for kind in (DEFAULT_NUMBER, DEFAULT_WORDS):
         assert {(ours, theirs) for _, ours, theirs in found.written[kind]} == {(1, 0)}
+    assert {theirs for _, _, theirs in found.written[FAILED]} == {0}
     assert all(len(text) > len("4: ") for text, _, _ in found.written[EXPLAINED])
 
 

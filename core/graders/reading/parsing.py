@@ -7,9 +7,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
+from core.graders.reading.rating_marks import begins_with_rating, named_rating, names_number
 from core.graders.reading.reasoning import without_thoughts
 from core.graders.reading.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 from core.graders.reading.verdicts import verdicts_in
@@ -28,6 +28,7 @@ SERVICE = "a message of the service, no answer"
 NO_JSON = "not the JSON that was asked for"
 UNDECIDED = "the judge could not tell"
 BOTH = "ambiguous: both yes and no"
+NO_RATING = "a number, but none that is marked as the rating"
 MALFORMED = "cut off or malformed JSON"
 
 
@@ -48,27 +49,17 @@ RULES_VERSION = 4
 """The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
 so that grades read by other rules are told from these."""
 
-RATING_WORDS = ("rating", "grade", "score")
-"""The words after which a number rates wherever it stands."""
-
-# What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
-_NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
-_MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
-_HYPHENS = "-‐‑"
-_SIGNS = "-‐‑–−"
-
 
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
-    """Read a rating: a whole number of the scale that is the answer, or that the answer calls its rating.
+    """Read a rating: a whole number of the scale that is the whole answer, or that is marked as the rating.
 
-    A number rates where the answer begins with it and it ends there, ends its line, or is followed by ":", ".", ")",
-    " -" or "/" with the top of the scale; and, wherever it stands, after "rating", "grade" or "score" (or "O:", the
-    overall score of Thomas et al. and UMBRELA). The first such number counts. Part of a range, a fraction, a decimal
-    or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
-    there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
-    judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
-    whatever digits it holds, and so has an excuse that names no rating; but what only begins like one, and may be
-    about the passage ("We cannot answer it from this passage. Rating: 0"), has the rating that it names.
+    Reasoning is removed first. `named_rating` gives the marks and which of several ratings counts. An answer with a
+    number but no rating has failed: part of a range, a fraction, a decimal or a length ("4-6 weeks", "4.5") is none.
+    An answer without any number on the papers' scale of 0 to 5 gets 0 if it says that there is no answer or is
+    ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct graders, which have no such
+    default, it has failed. A refusal or a message of the service has failed whatever digits it holds, and so has an
+    excuse that names no rating; but an answer that only begins like one, and may be about the passage ("We cannot
+    answer it from this passage. Rating: 0"), has the rating that it names.
 
     Args:
         text: what the model wrote.
@@ -83,15 +74,17 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     reason = no_answer(text)
     if reason is not None and not may_be_about_the_passage(text):
         return _failed(reason)
-    found = _rating(text, top)
-    if found is None and reason is not None:
+    rating = named_rating(text, top)
+    if rating is not None:
+        return Parsed(rating, "graded")
+    if reason is not None:
         return _failed(reason)
-    if found is not None:
-        return Parsed(found[0], "graded")
     if apologises(text):
         return _failed(REFUSED)
     if top < MAX_RATING:
         return _failed("no rating")
+    if names_number(text):
+        return _failed(NO_RATING)
     return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
 
 
@@ -103,116 +96,15 @@ def no_answer(text: str) -> str | None:
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
-    """Whether a text names a rating that nothing written after it changes.
+    """Whether a text begins with a complete rating, so that a model that writes on need not be waited for.
+
+    Later text can change it only by marking another rating.
 
     Args:
         text: what a model has written so far.
         top: top of the scale, as for `parse_rating`.
     """
-    found = _rating(without_thoughts(text), top)
-    return found is not None and found[1]
-
-
-# What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
-_TAG = "</?[a-zA-Z]{1,8}>"
-_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
-_OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
-# A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
-_TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
-_AROUND = _FRAME.replace(_TAG, _TAGS)
-_NAMED = re.compile(
-    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_AROUND}"
-    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_AROUND})?"
-    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
-)
-# "It does not deserve a rating of 5" names a rating that it is not.
-_DENIED = re.compile(r"(?:\bnot|n['’]t)\s+(?:\w+\s+)?(?:an?|the)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
-_SENTENCE = 60
-# Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
-_LIST = re.compile(r"\W*+1[.)]\W.*\n[^\w\n]*+2[.)]\W", re.DOTALL)
-_MAY_BE_LIST = re.compile(r"1[.)]")
-_BLANK = r"[^\S\n\r]*+"
-_CLOSING = r"(?:[\"'”’»`*_~\]}>$\ufe0f\u20e3\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
-# What may follow the number with which an answer begins; `open` is where what is written next decides.
-_ENDS = re.compile(
-    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|{_BLANK}[-–—]{_BLANK}\Z)|{_BLANK}[\n\r]|[:.](?![0-9])|\)"
-    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s]))"
-)
-# What makes the number after a rating word a bound of a range, or a share of another scale.
-_ANOTHER_NUMBER = re.compile(
-    rf"{_BLANK}(?:(?:[-‐‑–—]|(?:to|or|and)\b){_BLANK}[0-9]|(?:/|out of\b){_BLANK}(?P<scale>[0-9]+))", re.IGNORECASE
-)
-_MAY_BE_ANOTHER = re.compile(
-    rf"{_BLANK}(?:[-‐‑–—]|t|to|o|or|a|an|and|(?:/|ou|out|out o|out of){_BLANK}[0-9]*)?{_BLANK}\Z", re.IGNORECASE
-)
-
-
-def _rating(text: str, top: int) -> tuple[int, bool] | None:
-    """The first number that rates, and whether that is settled; None where there is none."""
-    on_scale = {str(rating): rating for rating in range(top + 1)}
-    opening = None if _LIST.match(text) else _OPENING.match(text)
-    begins = [(opening.end(), True)] if opening else []
-    named = (
-        match
-        for match in _NAMED.finditer(text)
-        if not _DENIED.search(text[max(match.start() - _SENTENCE, 0) : match.start()])
-    )
-    for begin, leads in chain(begins, ((match.end(), False) for match in named)):
-        number = _NUMBER.match(text, begin)
-        if number is None or _in_word(text, number):
-            continue
-        written = _as_written(text, number)
-        rating = on_scale.get(written.removesuffix(f"/{top}"))
-        if rating is None:
-            continue
-        end = number.end()
-        whole = _MAY_GROW.match(text, end) is None
-        if leads and "/" not in written:
-            ends = _ENDS.match(text, end)
-            if ends is not None:
-                # "1." may be the first of a list.
-                return rating, whole and ends["open"] is None and not _MAY_BE_LIST.match(text, begin)
-            another = _ANOTHER_NUMBER.match(text, end)
-            if another is not None and another["scale"] == str(top) and "/" in another[0]:
-                return rating, another.end() < len(text)
-        elif leads:
-            return rating, whole
-        else:
-            another = _ANOTHER_NUMBER.match(text, end)
-            if another is None or another["scale"] == str(top):
-                return rating, whole and _MAY_BE_ANOTHER.match(text, end) is None
-    return None
-
-
-def _in_word(text: str, number: re.Match[str]) -> bool:
-    """Whether digits are part of a word, or what a slash divides by."""
-    last, before_last = _before(text, number.start())
-    price = last == "$" and text[number.end() : number.end() + 1] != "$"  # "$5", where "$5$" is a formula
-    if price or last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
-        return True
-    if last and last in _HYPHENS + "_" and before_last.isalnum():
-        return True
-    following = text[number.end() : number.end() + 2]
-    return following[:1].isalpha() or (following[:1] in _HYPHENS + "_" and following[1:].isalpha())
-
-
-def _as_written(text: str, number: re.Match[str]) -> str:
-    """A number with what belongs to it on either side: a sign, a leading point, digits of another script."""
-    begin, end = number.span()
-    last, before_last = _before(text, begin)
-    if last == "." and not before_last.isalnum() and before_last not in (".", ")", "]", '"', "'"):
-        begin -= 1
-        last, before_last = _before(text, begin)
-    if last.isnumeric() or (last and last in _SIGNS and not before_last.isalnum() and before_last not in [*_SIGNS]):
-        begin -= 1
-    if text[end : end + 1].isnumeric():
-        end += 1
-    return text[begin:end]
-
-
-def _before(text: str, position: int) -> tuple[str, str]:
-    """The character before a position and the one before that; empty where the text begins."""
-    return text[max(position - 1, 0) : position], text[max(position - 2, 0) : max(position - 1, 0)]
+    return begins_with_rating(without_thoughts(text), top)
 
 
 # Yes, no, and letters. They must come first, but for quotes, markup and the word "answer".
@@ -381,6 +273,8 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
     rating = _only_value(text, "rating", complete)
     if isinstance(rating, Parsed):
         return rating
+    if type(rating) is float and rating.is_integer():  # an integer of JSON Schema, as 4.0 is
+        rating = int(rating)
     if type(rating) is not int:  # True is an int as well
         return _failed("the rating in the JSON is no whole number")
     if not 0 <= rating <= top:

@@ -1,0 +1,280 @@
+"""The rating that an answer names: as its first words, on a line of its own, or marked as the rating."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+RATING_WORDS = ("rating", "grade", "score")
+"""The words after which a number rates wherever it stands."""
+_LABELS = (
+    "relevance|relevancy|answerability|usefulness|quality|level|answer|conclusion|result|verdict|decision|assessment"
+    "|evaluation|judge?ment|stars|points|bewertung|note|relevanz|punktzahl|punkte|[ée]valuation|pertinence|calificaci[óo]n"
+    "|puntuaci[óo]n|valoraci[óo]n|nota|voto|punteggio|valutazione|avalia[çc][ãa]o|pontua[çc][ãa]o|оценка|рейтинг|ocena"
+    "|ocen[ěa]|beoordeling|betyg|puan|التقييم|रेटिंग"
+)
+"""Words before a colon that mark the number after it; a rating word in other languages, or a name for the result."""
+_SYLLABLES = "评分|评级|评价|得分|分数|打分|等级|評分|評級|評価|評点|点数|スコア|평점|점수|평가|등급"
+"""The same in scripts whose words no blank parts."""
+
+# What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
+_NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
+_WHOLE = re.compile(r"([0-9])(?:\.0{1,2}|,0)?(?:/([0-9]+)(?:\.0{1,2}|,0)?)?")
+_MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
+_HYPHENS = "-‐‑"
+_SIGNS = "-‐‑–−"
+
+# What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
+_TAG = "</?[a-zA-Z]{1,8}>"
+_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
+_OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
+_LINE = re.compile(r"\n[^\S\n]*+[\"'“«`*_#>(\[{\-–—$]*+[^\S\n]*+(?=[0-9])")
+# A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
+_TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
+_AROUND = _FRAME.replace(_TAG, _TAGS)
+_SCALE = r"(?:\s?\([^()\n]{0,40}\)|\s?\[[^\[\]\n]{0,40}\]|\s(?i:on|from|out\sof)\s[^:\n]{1,40}(?=:))?"
+_NAMED = re.compile(
+    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)}){_SCALE}{_AROUND}"
+    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_AROUND})?"
+    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
+)
+_LABELLED = re.compile(
+    rf"(?:(?<![^\W_])(?:{_LABELS})(?![^\W_])|{_SYLLABLES}){_SCALE}{_AROUND}(?:[:=]|\bis\b:?){_AROUND}(?:an?\s+)?(?=[0-9])",
+    re.IGNORECASE,
+)
+_ANY_LABEL = re.compile(rf"{_FRAME}[^\W\d_](?:[^\W\d_]|[ '’-]){{0,40}}[\"'*_`]{{0,4}}\s?:{_FRAME}(?=[0-9])")
+_GIVEN = re.compile(
+    r"\b(?:I(?:['’](?:d|ll|ve|m)|\s+(?:would|will|can|have|must|should|do|am))?\s+(?:\w+\s+)?"
+    r"(?:rate|give|gave|grade|score|assign|award|rating|giving|assigning)\b[^.:;!?\n0-9]{0,60}(?<![^\W_])"
+    r"|(?:deserves|merits|earns|warrants|receives|gets)\s+(?:an?\s+|only\s+)?)(?=[0-9])"
+)
+_EMPHASISED = re.compile(r"(?:(?<![*_])(?:\*\*|__)|\\boxed\{|<(?:b|strong)>|\[\[)\s?(?=[0-9])")
+_SHARED = re.compile(r"(?<![\w.,/:$])(?=[0-9](?:\.0{1,2})?\s?(?:/|out\sof))")
+
+_BLANK = r"[^\S\n\r]*+"
+_CLOSING = r"(?:[\"'”’»`*_~\]}>$\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
+_REASON = r"(?:because|since|as|for|due|given|with|in|on|stars?|points?)\b"
+# What may follow the number with which an answer begins; `open` is a place in which the text after it decides.
+_ENDS = re.compile(
+    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.,]\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.](?![0-9])|\)"
+    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])|[^\S\n\r]++\((?![0-9]|out of)"
+    rf"|[^\S\n\r]++(?:(?:because|since)\b|(?:stars?|points?)(?:[\n\r.,;:!]|{_CLOSING}\Z)))",
+    re.IGNORECASE,
+)
+_STOPS = re.compile(
+    rf"{_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)](?!{_BLANK}[0-9])|[-–—]{_BLANK}(?![0-9])|\(|{_REASON})", re.IGNORECASE
+)
+_SHARE_ENDS = re.compile(rf"(?![0-9/%])(?!{_CLOSING}{_BLANK}(?!{_REASON})[^\W\d_])", re.IGNORECASE)
+# What makes the number after a rating word a bound of a range, or a share of another scale.
+_ANOTHER_NUMBER = re.compile(
+    rf"{_BLANK}(?:(?:[-‐‑–—~]|(?:to|or|and)\b){_BLANK}[0-9]|\(?(?:/|(?:out of(?: a (?:possible|total|maximum)(?: of)?)?"
+    rf"|von|sur)\b){_BLANK}(?P<scale>[0-9]+)(?:[.,]0{{1,2}}(?![0-9]))?)",
+    re.IGNORECASE,
+)
+# A rating of which is said that it is not, or when it would be.
+_DENIED = re.compile(
+    r"(?:(?:\bnot|n['’]t)\s+(?:\w+\s+)?|\b(?:to|for)\s+(?:deserve|get|earn|receive|merit|reach|achieve|be\s+\w+)\s+"
+    r"|\b(?:than|between|below|above|short\s+of|instead\s+of|without|if)\s+)(?:(?:an?|the)\s+(?:\w+\s+)?)?\Z",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    rf"{_CLOSING}\s{{0,9}}(?:\?|(?:would|could|might)\s+(?:need|require|demand|take|have|mean|not|only|be\s+(?:too|un|in|wrong"
+    r"|excessive|generous|given|reserved|for))|needs\b|requires|demands|means\b|is\s+(?:not|too|for|reserved|only|given"
+    r"|what)\b|isn['’]t|cannot|can['’]t|if\b)",
+    re.IGNORECASE,
+)
+_SENTENCE = 60
+# Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
+_FIRST_ITEM = re.compile(r"\W*+1[.)]\W")
+_SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
+_MAY_BE_LIST = re.compile(r"1[.)]")
+_UNREADABLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:", re.IGNORECASE)
+
+_FORMS = str.maketrans("：／（）［］，．＝；。", ":/()[],.=;.", "\ufe0f\u20e3")
+_STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
+_STARS = re.compile(
+    rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})(?<=[{_STAR}{_NO_STAR}])"
+)
+_UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])")
+_WORDS = ("zero", "one", "two", "three", "four", "five")
+_WORD = re.compile(
+    rf"(\A{_FRAME}|[:=][\s*_]{{0,9}})({'|'.join(_WORDS)})(?=[^\w\n]*(?:\Z|\n)|\s+out of\b)", re.IGNORECASE
+)
+
+Strength = Literal["label", "bare", "statement", "mention"]
+
+
+class Named(NamedTuple):
+    """A rating that a text names: how, and its place."""
+
+    rating: int
+    how: Strength
+    begin: int
+    end: int
+
+
+def named_rating(text: str, top: int) -> int | None:
+    """The rating that an answer names; None if it names none, or different ones without a mark.
+
+    The last number after a label ("Rating: 4") counts; else the number with which the answer begins or that has a line
+    of its own, if there is one such number; else the last statement ("the rating is 3", "4 out of 5", "**4**"), else
+    the last mention ("a rating of 3"). A rating that is denied or only weighed ("a rating of 5 needs more") is none.
+    """
+    text = _plain(text, top)
+    named = sorted(_all_named(text, top), key=lambda one: one.begin)
+    bare = {one.rating for one in named if one.how == "bare"}
+    labels = [one.rating for one in named if one.how == "label"]
+    if bare:
+        if labels:
+            return labels[-1]
+        return bare.pop() if len(bare) == 1 else None
+    marks = [one.rating for one in named if one.how in ("label", "statement")] or [one.rating for one in named]
+    return marks[-1] if marks else None
+
+
+def begins_with_rating(text: str, top: int) -> bool:
+    """Whether a text begins with a rating that no further digit or sign can change."""
+    text = _plain(text, top)
+    leading = _leading(text, top)
+    if leading is not None:
+        ends = _ENDS.match(text, leading.end)
+        whole = _MAY_GROW.match(text, leading.end) is None and not _MAY_BE_LIST.match(text, leading.begin)
+        return whole and (ends is None or ends["open"] is None) and leading.end < len(text)
+    first = next(_all_named(text, top), None)
+    if (
+        first is None
+        or first.how != "label"
+        or re.fullmatch(rf"{_FRAME}(?:\w+\s){{0,2}}{_FRAME}", text[: first.begin]) is None
+    ):
+        return False
+    stop = _STOPS.match(text, first.end)
+    return stop is not None and (stop.end() < len(text) or text.endswith("\n"))
+
+
+def names_number(text: str) -> bool:
+    """Whether a text has a number that is no part of a word, or a rating word before a colon and nothing to read."""
+    text = _plain(text, 0)
+    return (
+        any(not _in_word(text, number) for number in _NUMBER.finditer(text))
+        or any(unicodedata.category(sign) in ("No", "Nl") or sign in _STAR + _NO_STAR for sign in text)
+        or _UNREADABLE.search(text) is not None
+    )
+
+
+def _plain(text: str, top: int) -> str:
+    """A text with digits, stars and words for ratings as ASCII digits."""
+    if not text.isascii():
+        text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_FORMS))
+        text = _STARS.sub(lambda run: _counted(run, text, top), text)
+        text = _UNIT.sub("", text)
+    return _WORD.sub(lambda word: word[1] + str(_WORDS.index(word[2].lower())), text)
+
+
+def _counted(run: re.Match[str], text: str, top: int) -> str:
+    full, empty = len(run["full"]), len(run["empty"])
+    alone = full == 1 and text.strip() == run[0]
+    return str(full) if (full + empty == top if empty else alone or 1 < full <= top) else run[0]
+
+
+def _all_named(text: str, top: int) -> Iterator[Named]:
+    if (leading := _leading(text, top)) is not None:
+        yield leading
+    for match in _NAMED.finditer(text):
+        how: Strength = "mention"
+        if re.search(r"[:=>\-–—]", match[0]):
+            how = "label"
+        elif re.search(r"\b(?:is|be)\s", match[0], re.IGNORECASE):
+            how = "statement"
+        yield from _at(text, match, top, how)
+    for match in _LABELLED.finditer(text):
+        yield from _at(text, match, top, "label" if re.search("[:=]", match[0]) else "statement", _STOPS)
+    if (label := _ANY_LABEL.match(text)) is not None:
+        yield from (one for one in _at(text, label, top, "label", _STOPS) if not re.search(r"\w", text[one.end :]))
+    for match in _LINE.finditer(text):
+        yield from _at(text, match, top, "bare", _ALONE)
+    for pattern, ends in ((_GIVEN, _STOPS), (_EMPHASISED, _EMPHASIS_ENDS), (_SHARED, _SHARE_ENDS)):
+        for match in pattern.finditer(text):
+            yield from _at(text, match, top, "statement", ends)
+
+
+_ALONE = re.compile(rf"{_CLOSING}[.)]?{_CLOSING}{_BLANK}(?:\Z|[\n\r])")
+_EMPHASIS_ENDS = re.compile(rf"[.]?\s?(?:\*\*|__|\}}|</|\]\]){_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)(])")
+
+
+def _at(
+    text: str, mark: re.Match[str], top: int, how: Strength, ends: re.Pattern[str] | None = None
+) -> Iterator[Named]:
+    """The rating after a mark, unless it is denied or goes on in another way than it has to."""
+    found = _number_at(text, mark.end(), top)
+    if found is None:
+        return
+    rating, end, shared = found
+    if ends is not None and (ends is _SHARE_ENDS or not shared) and ends.match(text, end) is None:
+        return
+    if _DENIED.search(text[max(mark.start() - _SENTENCE, 0) : mark.start()]) or _DENIED_AFTER.match(text, end):
+        return
+    yield Named(rating, how, mark.start(), end)
+
+
+def _leading(text: str, top: int) -> Named | None:
+    """The rating with which a text begins."""
+    opening = _OPENING.match(text)
+    if opening is None or (_FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)):
+        return None
+    found = _number_at(text, opening.end(), top)
+    if found is None:
+        return None
+    rating, end, shared = found
+    ends = _SHARE_ENDS if shared else _ENDS
+    if ends.match(text, end) is None or _DENIED_AFTER.match(text, end):
+        return None
+    return Named(rating, "bare", opening.end(), end)
+
+
+def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
+    """The rating that is written at a place, its end, and whether the top of the scale follows it ("4/5")."""
+    number = _NUMBER.match(text, begin)
+    if number is None or _in_word(text, number):
+        return None
+    whole = _WHOLE.fullmatch(_as_written(text, number))
+    if whole is None or int(whole[1]) > top or whole[2] not in (None, str(top)):
+        return None
+    another = None if whole[2] else _ANOTHER_NUMBER.match(text, number.end())
+    if another is None:
+        return int(whole[1]), number.end(), whole[2] is not None
+    if another["scale"] != str(top):
+        return None
+    return int(whole[1]), another.end(), True
+
+
+def _in_word(text: str, number: re.Match[str]) -> bool:
+    """Whether digits are part of a word, or the divisor after a slash."""
+    last, before_last = _before(text, number.start())
+    price = last == "$" and text[number.end() : number.end() + 1] != "$"  # "$5", while "$5$" is a formula
+    if price or last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
+        return True
+    if last and last in _HYPHENS + "_" and before_last.isalnum():
+        return True
+    following = text[number.end() : number.end() + 2]
+    return following[:1].isalpha() or (following[:1] in _HYPHENS + "_" and following[1:].isalpha())
+
+
+def _as_written(text: str, number: re.Match[str]) -> str:
+    """A number with its signs on either side: a sign, a leading point, digits of another script."""
+    begin, end = number.span()
+    last, before_last = _before(text, begin)
+    if last == "." and not before_last.isalnum() and before_last not in (".", ")", "]", '"', "'"):
+        begin -= 1
+        last, before_last = _before(text, begin)
+    if last.isnumeric() or (last and last in _SIGNS and not before_last.isalnum() and before_last not in [*_SIGNS]):
+        begin -= 1
+    if text[end : end + 1].isnumeric():
+        end += 1
+    return text[begin:end]
+
+
+def _before(text: str, position: int) -> tuple[str, str]:
+    """The character before a position and the one before that; empty at the beginning of the text."""
+    return text[max(position - 1, 0) : position], text[max(position - 2, 0) : max(position - 1, 0)]
