@@ -12,6 +12,7 @@ import orjson
 
 from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
+from core.graders.reading.answers import is_of_schema
 from core.graders.reading.calls import Call, Completion
 from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
@@ -179,9 +180,10 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if not isinstance(text, str | None):
         raise UnusableBodyError("the content of the answer is no text")
     complete = ended != "length"
-    if plain and not complete and (enough := settled(request.call)) is not None:
-        # A model that only goes on writes until it is cut off, long after its answer.
-        complete = enough(text or "")
+    if not complete and text:
+        # Models give their verdict first and explain it, or write on, until they are cut off.
+        enough = settled(request.call)
+        complete = (request.structured and is_of_schema(request.call, text)) or (enough is not None and enough(text))
     completion = Completion(
         text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )

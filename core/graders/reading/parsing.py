@@ -359,14 +359,48 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
 
 
 # Words
+_PASSAGE = (
+    r"(?:(?:the|this|that|given|provided) )*(?:article|context|document|excerpt|information|paragraph|passage|snippet"
+    r"|text)(?: provided| given)?"
+)
+_NEVER = r"(?:(?:do|does|did)(?: not|n't)|fails to)(?: really| actually| even| seem to| appear to)?"
+_NOT = r"(?:(?:is|was)(?: not|n't)|(?:cannot|can't|could not) be)"
+_QUESTION = r"(?:(?:the|this|that|your|given) )*(?:key fact|nugget|query|question|statement)"
+_ANSWER = r"(?:an?|any|the)(?: (?:clear|correct|relevant))? answer"
+_INFORMATION = r"(?:(?:any|enough|the|sufficient|relevant|useful|necessary|needed|required) )+(?:details?|information)"
+_SENTENCES = (
+    rf"{_PASSAGE} {_NEVER} (?:address|answer|convey|cover|discuss|mention|state|support) {_QUESTION}",
+    rf"{_PASSAGE} {_NEVER} (?:contain|give|have|include|offer|provide) (?:{_ANSWER}|{_INFORMATION})",
+    rf"{_PASSAGE} {_NEVER} (?:say|tell|mention it)(?= ?[.;]|\Z)",
+    rf"{_PASSAGE} is (?:completely |entirely )?(?:irrelevant|not relevant|not related|unrelated) to {_QUESTION}",
+    rf"{_QUESTION} (?:{_NOT} (?:addressed|answered|answerable)|is unanswerable)",
+    rf"{_ANSWER} {_NOT} (?:contained|determined|found|given|in|mentioned|present|provided|stated)",
+    rf"there (?:is|are|was) (?:no (?:relevant )?(?:answer|information|mention)|not {_INFORMATION})",
+    "unanswerable",
+)
+_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] )?(?:{'|'.join(_SENTENCES)})\b")
+"""Sentences that say of a question what the paper's expressions say, in lower case, as answers begin."""
+_HEDGED = re.compile(
+    r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"
+    r"|still|though|yet)\b"
+)
+
+
 def unanswerable(text: str) -> bool:
-    """Whether a text says that there is no answer: one of the expressions, or beginning with one of several words."""
-    bare = " ".join(_bare(text).lower().split())
-    return bare in UNANSWERABLE or any(
+    """Whether a text says that there is no answer.
+
+    It is one of the paper's expressions, begins with one of several words, or begins with a sentence that says so of
+    the question ("The passage does not answer the question.") and goes on without a reservation.
+    """
+    bare = " ".join(_bare(text).lower().replace("’", "'").split())
+    if bare in UNANSWERABLE or any(
         bare.startswith(expression) and not bare[len(expression)].isalnum()
         for expression in UNANSWERABLE
         if " " in expression and len(bare) > len(expression)
-    )
+    ):
+        return True
+    said = _SAYS_UNANSWERABLE.match(bare)
+    return said is not None and _HEDGED.search(bare, said.end()) is None
 
 
 # Roman numerals up to 20: longer ones are words as well (mix, vivid).
