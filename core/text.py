@@ -148,6 +148,28 @@ def _cut(line: str, longest: int) -> str:
     return f"{line[: longest - end - 3]} … {line[-end:]}"
 
 
+_SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_MARKED = (
+    r"(?:(?:chunk|cit(?:e|ation)|context|doc(?:ument)?|note|passage|ref(?:erence)?|result|snippet|source|web|[dpqs])s?"
+    r"[\s:.#_-]{0,3})?\d{1,3}"
+)
+_CITATION = re.compile(
+    rf"\[{{1,2}}\s?\^?\s?{_MARKED}(?:\s?[-–,;&]\s?\^?{_MARKED})*\s?\^?(?:†[^\[\]]{{0,60}})?\]{{1,2}}"
+    r"(?:\(\s?https?://[^\s()]{1,500}\s?\))?"
+    r"|\[(?=[^\[\]\s]{0,80}[_#])(?=[^\[\]\s]{0,80}\d)[^\[\]\s]{1,80}\]|\[citation needed\]"
+    r"|【[^【】]{1,80}】|<sup>[^<>]{1,40}</sup>"
+    # After a word or a mark: "km²" and "10⁶" are a unit and a number.
+    rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[^\w\s]))[{_SUPERSCRIPT}]{{1,3}}(?:[⁻,˒⁾][{_SUPERSCRIPT}]{{1,3}}){{0,9}}(?![^\W_])",
+    re.IGNORECASE,
+)
+
+
+def without_citations(text: str) -> str:
+    """A text with blanks for its citation marks, such as [1], [doc 2] or ⁵; a text of nothing else as it is."""
+    bare = _CITATION.sub(" ", text)
+    return bare if any(map(str.isalnum, bare)) else text
+
+
 # Words that an answer may have or lack without meaning anything else: articles, demonstratives and pronouns, forms of
 # be, have and do, and the commonest prepositions and conjunctions. Negations, quantities, and words of place, time and
 # degree ("not", "no", "all", "under", "before", "more") stay, as they make it another answer; so do words that are

@@ -33,7 +33,8 @@ Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
 
 BACK_ENDS = ("transformers", "openai", "vllm")
-CHECKS = ("words", "model")
+CHECKS = ("words", "edit-distance", "model")
+"""How answers are checked: by words, by the paper's rule for words alone, or by asking a model."""
 CHOICES_BY = ("likelihood", "letter")
 APIS: tuple[Api, ...] = get_args(Api)
 NORMALISATIONS: tuple[Per, ...] = get_args(Per)
@@ -377,8 +378,8 @@ def _check(
         cue: as `_cue` gives it.
     """
     check = _one_of(parameters, "check", CHECKS, "words")
-    if check == "words":
-        return word_match_check, {"check": check}
+    if check != "model":
+        return partial(word_match_check, contained=check == "words"), {"check": check}
     prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
     own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
     fence = bool(parameters.get("verify_fence", fence))

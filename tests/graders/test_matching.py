@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.graders import ill_formed
-from core.graders.reading.matching import is_no_answer, without_letter, word_match
+from core.graders.reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
 from core.graders.reading.parsing import UNANSWERABLE
 from core.text import STOP_WORDS, normalise
 
@@ -88,6 +88,41 @@ def test_keys_that_are_verdicts_or_say_that_there_is_none_can_be_matched(answer:
 )  # fmt: skip
 def test_another_verdict_does_not_match(answer: str, key: str) -> None:
     assert not word_match(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("The war began in 1962 and ended in 1967.", "1967"), ("During wet times, the water table will rise.", "rise"),
+        ("It was Peter Gardner Ostrum who played him", "Gardner Ostrum"), ("Tides[1] are rising", "rise"),
+        ("It is the solar system, Sir.", "the Solar Systems"),
+        ("They said it was not for the poor.", "not for the poor"),
+    ],
+)  # fmt: skip
+def test_a_short_answer_contains_a_key_as_a_whole_phrase(answer: str, key: str) -> None:
+    assert contains_key(answer, key) and not word_match(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("It did not end in 1967.", "1967"), ("It ended in 1966 or 1967.", "1967"), ("It didn't end in 1967", "1967"),
+        ("It ended in 19678.", "1967"), ("3.5 metres", "3"), ("The passage does not mention it.", "mention"),
+        ("No water rises.", "no"), ("It is true that it rises", "true"), ("All of them rise", "all of the above"),
+        ("The passage does not answer the question.", "question"), ("rise", "rise of the sea"), ("it", "the"),
+        ("word " * SHORT + "1967", "1967"), ("Nobody knows; unknown", "unknown"), ("", "1967"), ("1967", ""),
+    ],
+)  # fmt: skip
+def test_a_key_within_another_statement_does_not_match(answer: str, key: str) -> None:
+    assert not contains_key(answer, key)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["Paris[1].", "Paris⁶", "Paris [2, 3]", "Paris【4†source】", "Paris [doc 2]", "Paris<sup>1</sup>", "[1] Paris"],
+)
+def test_citation_marks_are_no_part_of_an_answer(answer: str) -> None:
+    assert word_match(answer, "Paris")
 
 
 def test_answers_differ_from_a_fifth_of_the_longer_one_on() -> None:

@@ -12,6 +12,7 @@ import pytest
 from core.graders import Call, Completion, Prompt, Steps, built_in, fill
 from core.graders.prompts.prompt import fenced
 from core.graders.reading.methods import (
+    CONTAINED,
     answer,
     choice_by_letter,
     choice_by_likelihood,
@@ -185,6 +186,17 @@ def test_a_verification_that_fails_is_a_failed_grade_with_the_answer() -> None:
     steps = answer(RISE, PASSAGE, PROMPTS["answer"], False, check)
     grade, _ = ask(steps, Completion("be higher"), Completion(error="timed out"))
     assert (grade.status, grade.reason, grade.answer, grade.raw) == ("failed", "timed out", "be higher", "be higher")
+
+
+def test_a_key_within_a_short_answer_matches_by_a_rule_that_the_grade_names() -> None:
+    sentence = Completion("During very wet times, the water table will rise.", shortened=2)
+    by_both, _ = ask(answer(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), sentence)
+    assert (by_both.rating, by_both.note) == (1, f"{CONTAINED}; the passage was shortened by 2 tokens")
+    alone = partial(word_match_check, contained=False)
+    by_distance, _ = ask(answer(RISE, PASSAGE, PROMPTS["answer"], False, alone), sentence)
+    assert (by_distance.rating, by_distance.note) == (0, "the passage was shortened by 2 tokens")
+    for check in (word_match_check, alone):
+        assert ask(answer(RISE, PASSAGE, PROMPTS["answer"], False, check), Completion("rises"))[0].note is None
 
 
 @pytest.mark.parametrize("given", ["unanswerable", "No", "It does not say.", "a.", "(iii)", "..."])

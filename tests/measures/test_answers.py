@@ -264,3 +264,23 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
         choosing({"one": one, "other": {"z": {"q": 1.0}}})
     with pytest.raises(InputError):
         choosing({"one": one, "other": {"a": {"elsewhere": 1.0}}})
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["[1]", " [1, 2]", "[1][3]", " [2-4]", "[^1^]", "【4†source】", "⁶", "¹²", "<sup>1</sup>", " [citation:3]",
+     " [doc 2, doc 3]", "[[1]](https://example.org/a)", "[d_v2.1_doc_12#4]", "[citation needed]"],
+)  # fmt: skip
+def test_citation_marks_are_no_part_of_an_answer(mark: str) -> None:
+    answer = f"Lake Chad{mark}. It lies{mark} in Africa."
+    assert plain(answer) == plain("Lake Chad. It lies in Africa.")
+    for name in ("em", "f1", "rouge1", "bleu", "chrf"):
+        assert TEXT_SCORES[name](f"Lake Chad{mark}.", "Lake Chad") == 1, name
+    assert TEXT_SCORES["contains"](answer, "lake chad")
+
+
+def test_punctuation_parts_words_but_for_numbers_and_abbreviations() -> None:
+    assert contains("Paris-born people say Paris/Lutetia", "Lutetia") and contains("It was 1665–1666", "1666")
+    assert plain("the U.S. Army") == "us army" and plain("don’t") == plain("don't") == "dont"
+    assert plain("1,000 km²") == "1000 km²" and plain("10⁶") == "10⁶" and not contains("It is 3.5", "3")
+    assert plain("[1]") == "1", "a text of a mark alone is not empty"

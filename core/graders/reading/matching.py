@@ -7,7 +7,7 @@ import re
 from rapidfuzz.distance import Levenshtein
 
 from core.graders.reading.parsing import ill_formed, unanswerable
-from core.text import meaningful_words, normalise
+from core.text import meaningful_words, normalise, without_citations
 
 TOLERANCE = 0.2
 """Edit distance from which two answers differ, as a share of the longer one (EXAM++, section 4.2.1)."""
@@ -43,9 +43,9 @@ def is_no_answer(answer: str, key: str) -> bool:
 def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     """Whether an answer matches an answer key: normalised, their edit distance is a small share of the longer one.
 
-    Source: EXAM++, section 4.2.1. An answer that is none (`is_no_answer`) never matches. A choice's letter before the
-    text ("b. rise") is no part of an answer or a key. Yes is true and no is false; to a key that is one of these four
-    an answer matches that begins with its verdict.
+    Source: EXAM++, section 4.2.1. An answer that is none (`is_no_answer`) never matches. Citation marks, and a choice's
+    letter before the text ("b. rise"), are no part of an answer or a key. Yes is true and no is false; to a key that is
+    one of these four an answer matches that begins with its verdict.
 
     Args:
         answer: what was extracted from the passage.
@@ -54,7 +54,7 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     """
     if is_no_answer(answer, key):
         return False
-    left, right = without_letter(answer), without_letter(key)
+    left, right = (without_letter(without_citations(text)) for text in (answer, key))
     if _says_what_the_key_says(left, right):
         return True
     one, other = normalise(left), normalise(right)
@@ -65,6 +65,30 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     return (
         longer > 0 and Levenshtein.distance(one, other, score_cutoff=int(tolerance * longer) + 1) / longer < tolerance
     )
+
+
+SHORT = 30
+"""Words of an answer, without stop words, in which a key may be contained; a longer one may name many things."""
+_RESERVED = frozenset({"no", "not", "never", "none", "nor", "neither", "without", "or", "either", "t", "cannot"})
+"""Words before which or after which a phrase may not be the answer: "not in 1967", "1966 or 1967"."""
+
+
+def contains_key(answer: str, key: str) -> bool:
+    """Whether the words of a key stand together in a short answer, both stemmed and without stop words.
+
+    A rule beside the paper's, for models that answer in whole sentences ("The war ended in 1967." to the key "1967").
+    An answer that denies something or names alternatives has to match by the paper's rule, and so has one to a key
+    that is a verdict ("yes", "unknown", "none of the above").
+    """
+    if is_no_answer(answer, key) or unanswerable(without_letter(key)) or _meaning(key) in ("true", "all", "none"):
+        return False
+    left, right = (without_letter(without_citations(text)) for text in (answer, key))
+    words, wanted = normalise(left).split(), normalise(right)
+    if not wanted or len(words) > SHORT:
+        return False
+    if _RESERVED.intersection(re.findall(r"\w+", left.lower())) - set(re.findall(r"\w+", right.lower())):
+        return False
+    return f" {wanted} " in f" {' '.join(words)} "
 
 
 def _says_what_the_key_says(answer: str, key: str) -> bool:

@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from core.graders.prompts.prompt import Prompt, variables
 from core.graders.reading.answers import read
 from core.graders.reading.calls import Call, Completion, Per, Steps
-from core.graders.reading.matching import is_no_answer, without_letter, word_match
+from core.graders.reading.matching import contains_key, is_no_answer, without_letter, word_match
 from core.graders.reading.parsing import CUT_OFF, EMPTY, no_answer
 from core.graders.reading.reasoning import without_thoughts
 from core.limits import limit
@@ -92,10 +92,22 @@ def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Step
     return (yield from _checked(asked, completion, check))
 
 
-def word_match_check(asked: Asked, given: str) -> Steps:
-    """Compare an answer with the key by words; asks no model (EXAM++, section 4.2.1)."""
+CONTAINED = "matched by the rule 'contained key'"
+"""The note of a grade whose answer contains the key and does not match it as a whole."""
+
+
+def word_match_check(asked: Asked, given: str, contained: bool = True) -> Steps:
+    """Compare an answer with the key by words; asks no model.
+
+    Args:
+        asked: the question with its answer key.
+        given: the answer, in the passage's words.
+        contained: whether a short answer matches that contains the key, beside the rule of EXAM++, section 4.2.1.
+    """
     yield from ()
-    return Grade(int(word_match(given, asked.answer_key)))
+    if word_match(given, asked.answer_key):
+        return Grade(1)
+    return Grade(1, note=CONTAINED) if contained and contains_key(given, asked.answer_key) else Grade(0)
 
 
 def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) -> Steps:
@@ -272,7 +284,9 @@ def _with(grade: Grade, completion: Completion, written: str | None = None) -> G
     """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
     raw = _kept(_sound(completion.text if written is None else written))
     cut = completion.shortened
-    notes = [f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    notes = [grade.note] if grade.note else []
+    if cut:
+        notes.append(f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}")
     if completion.model is not None:
         notes.append(f"answered by {completion.model}")
     return replace(grade, raw=raw, answer=grade.answer and _kept(grade.answer), note="; ".join(notes) or None)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.measures.answers.texts import contains, plain
 from core.measures.similarity import SIMILARITIES
+from core.text import without_citations
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -106,7 +107,8 @@ def _shared(answer: str, reference: str) -> float:
 
 
 def _lettered(text: str) -> str:
-    return " ".join("".join(sign if sign.isalnum() else " " for sign in text.lower()).split())
+    text = without_citations(text).lower()
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in text).split())
 
 
 @cache

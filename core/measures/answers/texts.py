@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -11,22 +10,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.text import without_citations
+
 NEAR = 0.9
 """The similarity from which two passages count as the same text (llm-reteval specification, sections 7 and 8)."""
 SHINGLE = 5
 """Words of a shingle."""
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_JOINED = re.compile(r"(?<=\w)['’](?=\w)|(?<=\d),(?=\d{3}(?!\d))|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b)")
+_POINT = r"(?<!\d)\.|\.(?!\d)"
+_PUNCTUATION = re.compile(
+    rf"{_POINT}|[!-\-/:-@\[-`{{-~¡«·»¿\u2010-\u2027\u2030-\u205e\u3001-\u301f！-／：-＠［-｀｛-･]"
+)
 
 
 @lru_cache(maxsize=50_000)
 def plain(text: str) -> str:
-    """A text as SQuAD compares it: lower case, without punctuation and articles, words parted by one space.
+    """A text as word checks compare it: lower case, without citation marks and articles, words parted by one space.
 
-    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script: punctuation is that of ASCII.
+    Punctuation parts words, except in U.S., don't, 1,000 and 3.5. Source: after Rajpurkar et al., SQuAD, EMNLP 2016,
+    whose evaluation script deletes punctuation, so that "Paris/Lutetia" is one word.
     """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    words = _PUNCTUATION.sub(" ", _JOINED.sub("", without_citations(text).lower()))
+    return " ".join(_ARTICLES.sub(" ", words).split())
 
 
 def contains(text: str, part: str) -> bool:

@@ -44,7 +44,7 @@ from pages.parts.shared import model_place, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import Chosen
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint", "vllm": "On this computer, by vLLM"}
-CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
+CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
 BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
 NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
@@ -235,7 +235,8 @@ def _check(form: Form, library: Mapping[str, Prompt]) -> str:
     with left:
         check = form.select(
             "check", "Answers are checked", CHECKS, CHECKS[0], CHECK_NAMES,
-            "The answer is compared with the answer key: word by word, or by asking a model whether it says the same.",
+            "The answer is compared with the answer key by words, or by asking a model if both say the same. By words, "
+            "a short answer that contains the key matches too, unless only the edit distance counts.",
         )  # fmt: skip
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
