@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.exchange import exporting, qrels_counts, qrels_head
-from core.labels import Policy, Readiness, basis, readiness
+from core.labels import Policy, Readiness, basis, progress, readiness
+from core.leaderboard import queries_with_ungraded
 from core.project import Project
 from core.text import how_many
 from pages.parts.export.files import download, others
@@ -43,7 +44,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
             project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",
             lambda: exporting.qrels(project, policy, binary=binary), ui.person(), primary=True,
         )  # fmt: skip
-    gate(state)
+    gate(state, list(progress(project, base).ungraded_of))
     _rests_on(state, labelled)
     left, right = st.columns(2)
     counted = qrels_counts(project, policy, binary)
@@ -70,10 +71,13 @@ def _rests_on(state: Readiness, labelled: int) -> None:
         )
 
 
-def gate(state: Readiness) -> None:
+def gate(state: Readiness, ungraded: list[str]) -> None:
     """Say before anything is downloaded what is missing behind the labels, or that nothing is.
 
     What a person has to decide comes first, then what can be graded, then what the file is like because of it.
+
+    Args:
+        ungraded: the queries with ungraded pairs.
     """
     counting = f"{how_many(state.overridden, 'overrides')} count{'s' if state.overridden == 1 else ''}."
     counting *= bool(state.overridden)
@@ -89,6 +93,8 @@ def gate(state: Readiness) -> None:
         )
     if state.failed or state.ungraded:
         lines.append(f"Of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed.")
+    if ungraded:
+        lines.append(f"Included: {ui.plain(queries_with_ungraded(ungraded))}. Their labels may still change.")
     if state.without_text:
         lines.append(f"{state.without_text:,} cannot be graded, as the text of their passage is missing: import it.")
     if state.partial_labels:

@@ -40,14 +40,15 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
     if board.usable == board.needed:
         return ""
     lacks = readiness(project, basis(project, policy))
-    missing = {
-        "ungraded": lacks.ungraded, "failed": lacks.failed, "on passages without text": lacks.without_text,
-    }  # fmt: skip
+    ungraded = sum(board.ungraded.values())
+    missing = {"ungraded": ungraded, "failed or on passages without text": board.needed - board.usable - ungraded}
+    if ungraded == lacks.ungraded:
+        missing = {"ungraded": ungraded, "failed": lacks.failed, "on passages without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
     return (
         f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
         f" ({board.usable / board.needed:.1%}); missing: {reasons}."
-        + (" What to grade next stands under *By budget*." if lacks.ungraded else "")
+        + (" What to grade next is under *By budget*." if ungraded else "")
     )
 
 
@@ -143,7 +144,7 @@ if view in VIEWS:
 official = None
 if against is None:
     board = leaderboard(project, measure, "exam", policy)
-    if said := rests_on(project, policy, board):
+    if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
         st.caption(said)
 else:
     comparison = compare(

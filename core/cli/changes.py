@@ -117,7 +117,7 @@ def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None
 
 
 def _as_dict(found: StateChanges, to_grade: int | None) -> dict[str, Any]:
-    shift = None if found.shift is None else asdict(found.shift)
+    shift = None if found.shift is None else asdict(found.shift) | {"queries": found.shift.queries.as_dict()}
     return {
         "before": found.before.as_dict(),
         "after": found.after.as_dict(),

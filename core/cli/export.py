@@ -31,7 +31,8 @@ from core.exchange import (
     runs_zip,
 )
 from core.formats import read_small
-from core.labels import Policy, basis, readiness
+from core.labels import Policy, basis, progress, readiness
+from core.leaderboard import queries_with_ungraded
 from core.project import Project, current_author, log
 
 
@@ -131,6 +132,8 @@ def _check(project: Project, asked: Asked) -> None:
     gaps = []
     if state.ungraded or state.failed:
         gaps.append(f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed")
+    if state.ungraded:
+        gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
     if state.without_text:
         gaps.append(f"{state.without_text:,} cannot be graded without the text of their passage")
     if state.stale_overrides:

@@ -19,7 +19,7 @@ from core.cli.options import (
 )
 from core.cli.policy import policy_options
 from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, PERS, Per, QueryChoice, compare, leaderboard_per
+from core.leaderboard import DEFAULT_MEASURE, PERS, Leaderboard, Per, QueryChoice, compare, leaderboard_per
 from core.measures import Ties
 
 
@@ -74,6 +74,12 @@ def leaderboard(
         tell(f"Spearman of score and words: {length:z.2f}.")
     if said:
         tell(said)
+    _tell_basis(board)
+    if board.says_ungraded:
+        tell(board.says_ungraded)
+
+
+def _tell_basis(board: Leaderboard) -> None:
     if board.usable < board.needed:
         tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
 
@@ -116,6 +122,7 @@ def correlate(
         f" {found.official.source}, {result.systems} systems, ties {result.ties}"
     )
     click.echo(found.queries.says)
+    _tell_basis(found.board)
     if result.undefined:
         click.echo(f"undefined: {result.undefined}")
         return

@@ -84,10 +84,11 @@ def queries_option(command: Command) -> Command:
     """Add `--queries` to a command that compares two leaderboards; it gets a `core.leaderboard.QueryChoice`."""
     return click.option(
         "--queries",
-        type=click.Choice(["common", "own"]),
+        type=click.Choice(["common", "all", "own"]),
         default="common",
         show_default=True,
-        help="Compare boards over the queries that both have, or each over its own.",
+        help="Compare boards over the queries that both have and that have no ungraded pairs, over all that both have,"
+        " or each over its own.",
     )(command)
 
 

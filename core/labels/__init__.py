@@ -6,7 +6,6 @@ from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import (
     from_answers,
-    graded_share,
     label_pairs,
     label_qrels,
     labels,
@@ -27,7 +26,7 @@ from core.labels.overrides import (
     write_withdrawal,
 )
 from core.labels.policy import Policy, Skipped
-from core.labels.progress import Progress, failed_pairs, progress
+from core.labels.progress import Progress, failed_pairs, progress, ungraded_pairs
 from core.labels.ratings import graded_pairs, overriding, ratings
 from core.labels.readiness import Readiness, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
@@ -57,7 +56,6 @@ __all__ = [
     "first_answers",
     "from_answers",
     "graded_pairs",
-    "graded_share",
     "label_pairs",
     "label_qrels",
     "label_sql",
@@ -79,6 +77,7 @@ __all__ = [
     "readiness",
     "reference_coverage",
     "scored",
+    "ungraded_pairs",
     "weight_sql",
     "weights_of",
     "withdraw",

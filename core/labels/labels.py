@@ -78,26 +78,6 @@ def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
     return int(found.needed.sum(dtype=np.int64)), int(found.usable.sum(dtype=np.int64))
 
 
-def graded_share(project: Project, base: Basis, depth: int | None = None) -> float | None:
-    """The share of the pairs that have a rating; None if none is needed.
-
-    Args:
-        depth: pairs of pooled passages that some run has up to this rank; of the whole pool for None.
-    """
-    pool = (
-        "SELECT $depth IS NULL OR (query_key, passage_key) IN"
-        " (SELECT (query_key, passage_key) FROM rankings WHERE rank <= $depth) AS here FROM pool"
-        " ORDER BY query_key, position"
-    )
-    within = project.remember(
-        ("pool within", depth), lambda: project.table(pool, {"depth": depth})["here"].to_numpy(),
-        RATED_BY_HAND, pool_mark(project),
-    )  # fmt: skip
-    found = pooled_labels(project, base)
-    needed = int(found.needed[within].sum(dtype=np.int64))
-    return float(found.usable[within].sum(dtype=np.int64)) / needed if needed else None
-
-
 def pooled_passages(project: Project) -> pa.Table:
     """The pool by query and in its order: query_key, text_key (-1 for none), query_id, passage_id."""
     return project.remember(

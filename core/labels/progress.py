@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core.bank import bank_for
 from core.labels.basis import Basis
@@ -84,6 +85,7 @@ def _progress(project: Project, base: Basis) -> Progress:
             {"version": base.version},
         )
     failed = _by_query(project, base, failed_pairs(base))
+    open_pairs = ungraded_pairs(project, base)
     without_text = _by_query(
         project,
         base,
@@ -92,11 +94,7 @@ def _progress(project: Project, base: Basis) -> Progress:
     )
     starts = np.flatnonzero(np.diff(query, prepend=-1))
     query_ids = pooled_passages(project)["query_id"].take(pa.array(starts)).to_pylist()
-    lacking = np.add.reduceat(found.needed - found.usable, starts, dtype=np.int64) if len(starts) else starts
-    open_of = {
-        query_id: n - failed.get(query_id, 0) - without_text.get(query_id, 0)
-        for query_id, n in zip(query_ids, lacking.tolist(), strict=True)
-    }
+    open_of = np.add.reduceat(open_pairs, starts, dtype=np.int64) if len(starts) else starts
     labelled = found.labels != MISSING
     values, counts = np.unique(found.labels[labelled], return_counts=True)
     needed, usable = label_pairs(project, base)
@@ -104,15 +102,38 @@ def _progress(project: Project, base: Basis) -> Progress:
         needed=needed,
         graded=usable - overridden,
         failed=sum(failed.values()),
-        ungraded=needed - usable - sum(failed.values()) - sum(without_text.values()),
+        ungraded=int(open_pairs.sum(dtype=np.int64)),
         without_text=sum(without_text.values()),
         overridden=overridden,
         stale_overrides=stale,
         partial_labels=int((labelled & (found.usable < found.needed)).sum()),
-        ungraded_of={query_id: n for query_id, n in open_of.items() if n > 0},
+        ungraded_of={query_id: n for query_id, n in zip(query_ids, open_of.tolist(), strict=True) if n > 0},
         labels=dict(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
         | {None: int((found.here & ~labelled).sum())},
     )
+
+
+def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
+    """How many pairs of each pooled passage were never asked but could be, in the order of `pooled_passages`."""
+
+    def compute() -> NDArray[np.int32]:
+        found, pool = pooled_labels(project, base), pooled_passages(project)
+        open_pairs = found.needed - found.usable
+        open_pairs[pool["text_key"].to_numpy() == MISSING] = 0
+        failed = {
+            (query, passage): n
+            for query, passage, n in project.rows(
+                f"SELECT query_id, passage_id, count(*) FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+                " JOIN passages USING (passage_key) GROUP BY ALL",
+                base.parameters,
+            )
+        }
+        if failed:
+            pairs = zip(pool["query_id"].to_pylist(), pool["passage_id"].to_pylist(), strict=True)
+            open_pairs -= np.fromiter((failed.get(pair, 0) for pair in pairs), np.int32, len(pool))
+        return open_pairs
+
+    return project.remember(("ungraded pairs", base.key), compute)
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:

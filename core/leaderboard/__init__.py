@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.leaderboard.board import Leaderboard, System, order_systems
+from core.leaderboard.board import Leaderboard, System, order_systems, queries_with_ungraded
 from core.leaderboard.comparison import (
     DEFAULT_MEASURE,
     Comparison,
@@ -10,7 +10,7 @@ from core.leaderboard.comparison import (
     QueryChoice,
     Shift,
     compare,
-    correlate_boards,
+    compare_boards,
     correlation_shift,
     official_board,
     sides,
@@ -18,6 +18,7 @@ from core.leaderboard.comparison import (
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
 from core.leaderboard.making import label_board, leaderboard
+from core.leaderboard.needs import PairsNeeded, pairs_needed, seen_by
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
 from core.leaderboard.scoring import judged_scores, label_scores, score_runs
@@ -31,6 +32,7 @@ __all__ = [
     "Comparison",
     "CoverCurves",
     "Leaderboard",
+    "PairsNeeded",
     "Per",
     "Queries",
     "QueryChoice",
@@ -40,7 +42,7 @@ __all__ = [
     "Shift",
     "System",
     "compare",
-    "correlate_boards",
+    "compare_boards",
     "correlation_shift",
     "cover_curves",
     "inspect_query",
@@ -51,9 +53,12 @@ __all__ = [
     "leaderboard_per",
     "official_board",
     "order_systems",
+    "pairs_needed",
     "per_query_scores",
+    "queries_with_ungraded",
     "query_scores",
     "score_runs",
+    "seen_by",
     "shard_board",
     "sides",
 ]

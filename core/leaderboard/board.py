@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from core.labels import Policy, Scores
 from core.measures import correlate, system_score
 from core.project import Length
+from core.text import first_few, how_many
 
 FEWEST_GRADED = 0.5
 """The share of the pairs below which the order of the systems is mostly that of what is not graded."""
@@ -35,13 +36,14 @@ class Leaderboard:
         systems: best first.
         per_query: score by query by run; empty for an imported board.
         query_ids: the queries that the mean is over.
-        needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
+        needed, usable: the pairs that the measure needs, and those of them that have a rating; 0 if no grades are used.
+        ungraded: by id of each query with pairs that were never graded and that the measure needs, their number;
+            failed pairs and passages without text do not count.
+        imported: whether all grades were imported, so that no job will ever grade these pairs.
         reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
         starred: the runs within the standard error of the reference.
         lengths: words and passages that a score is bought with, by run; for coverage and likeness to gold texts, and
             for every measure where there are generated responses.
-        graded: the share of the pairs that this measure needs that have a rating: of the passages up to its cutoff in
-            some run, or of the whole pool if it has none. None if no grades are used.
     """
 
     measure: str
@@ -52,25 +54,37 @@ class Leaderboard:
     query_ids: list[str] = field(default_factory=list)
     needed: int = 0
     usable: int = 0
+    ungraded: Mapping[str, int] = field(default_factory=dict, compare=False)
+    imported: bool = field(default=False, compare=False)
     reference: System | None = None
     starred: frozenset[str] = frozenset()
     lengths: Mapping[str, Length] = field(default_factory=dict)
-    graded: float | None = None
 
     @property
     def too_few(self) -> str | None:
         """Why its correlation with another board says nothing yet; None if half of the pairs have a rating."""
-        if self.graded is None or self.graded >= FEWEST_GRADED:
+        if self.usable >= FEWEST_GRADED * self.needed:
             return None
         return (
-            f"{self.graded:.1%} of the pairs that {self.measure} needs have a rating. A correlation is shown from"
-            f" {FEWEST_GRADED:.0%} on."
+            f"{self.usable / self.needed:.1%} of the pairs that {self.measure} needs have a rating. A correlation is"
+            f" shown from {FEWEST_GRADED:.0%} on."
         )
 
     @property
     def scores(self) -> dict[str, float]:
         """Score by run."""
         return {system.run: system.score for system in self.systems}
+
+    @property
+    def says_ungraded(self) -> str:
+        """The queries of its mean that have ungraded pairs, in a sentence; empty without any."""
+        among = [query for query in self.query_ids if query in self.ungraded]
+        return f"Included: {queries_with_ungraded(among)}." if among else ""
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """The queries whose scores may still change as jobs go on: they have ungraded pairs."""
+        return frozenset() if self.imported else frozenset(self.ungraded)
 
     def length_correlation(self) -> float | None:
         """Spearman's correlation of score and words; None without lengths, or where it is undefined."""
@@ -95,8 +109,14 @@ class Leaderboard:
             "policy": self.policy.as_dict(),
             "systems": systems,
             "pairs": {"needed": self.needed, "usable": self.usable},
+            "ungraded_queries": dict(self.ungraded),
             **({"reference": vars(self.reference)} if self.reference else {}),
         }
+
+
+def queries_with_ungraded(query_ids: Collection[str]) -> str:
+    """Name and count queries with ungraded pairs, in words that a sentence takes."""
+    return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
 
 
 def order_systems(

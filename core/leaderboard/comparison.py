@@ -9,15 +9,16 @@ from typing import Any, Literal
 import numpy as np
 
 from core.labels import Policy
-from core.leaderboard.board import Leaderboard, order_systems
+from core.leaderboard.board import Leaderboard, order_systems, queries_with_ungraded
 from core.leaderboard.making import leaderboard
 from core.measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from core.project import Project, as_act, boards, find_source
 
 DEFAULT_MEASURE = "nDCG@10"
 
-QueryChoice = Literal["common", "own"]
-"""Whether two boards are averaged over the queries that both have, or each over its own."""
+QueryChoice = Literal["common", "all", "own"]
+"""Over which queries two boards are averaged: `common` are those that both have, without those that have ungraded
+pairs; `all` includes these; `own` is each board over its own queries."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,23 @@ class Queries:
         over: what both are averaged over: `common` queries, or each its `own`.
         board, official: how many queries each of them has; None for an imported board, which does not say.
         common: how many both have; None where one of them does not say.
+        ungraded: the queries that have pairs which the measure needs and which were never graded.
+        left_out: whether both boards are without these queries.
     """
 
-    over: QueryChoice
+    over: Literal["common", "own"]
     board: int | None
     official: int | None
     common: int | None
+    ungraded: tuple[str, ...] = ()
+    left_out: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The numbers as plain values, with the queries that have ungraded pairs if there are any."""
+        found = asdict(self)
+        if not self.ungraded:
+            del found["ungraded"], found["left_out"]
+        return found
 
     @property
     def short(self) -> str:
@@ -45,7 +57,17 @@ class Queries:
 
     @property
     def says(self) -> str:
-        """The same as a sentence."""
+        """The same as a sentence, and which queries have ungraded pairs."""
+        return " ".join(filter(None, (self._numbers, self.says_ungraded)))
+
+    @property
+    def says_ungraded(self) -> str:
+        """The queries with ungraded pairs, in a sentence; empty without any."""
+        verb = "Left out" if self.left_out else "Included"
+        return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
+
+    @property
+    def _numbers(self) -> str:
         if self.common is None:
             known = [f"{number:,}" for number in (self.board, self.official) if number is not None]
             rest = f"the other has {known[0]}" if known else "neither does the other"
@@ -63,14 +85,28 @@ class Queries:
 def sides(
     board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
 ) -> tuple[Leaderboard, Leaderboard, Queries]:
-    """The two boards as they are compared: over the queries that both have, where both know them and share some.
+    """The two boards as they are compared: over the queries that both have, if both know them and share some.
 
     Args:
-        queries: `own` leaves both boards as they are.
+        queries: `common` leaves queries out whose pairs are still to be graded (`Leaderboard.pending`), `all` keeps
+            them, and `own` leaves both boards as they are.
 
     Returns:
         The board under study, the official one, and over which queries they now are.
     """
+    ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
+    pending = board.pending | official.pending
+    if pending and queries == "common":
+        board, official = (
+            over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
+        )
+        made = _sides(board, official, queries)
+        return *made[:2], replace(made[2], ungraded=ungraded, left_out=True)
+    board, official, found = _sides(board, official, queries)
+    return board, official, replace(found, ungraded=ungraded)
+
+
+def _sides(board: Leaderboard, official: Leaderboard, queries: QueryChoice) -> tuple[Leaderboard, Leaderboard, Queries]:
     mine, theirs = (len(each.query_ids) if each.per_query else None for each in (board, official))
     if mine is None or theirs is None:
         return board, official, Queries("own", mine, theirs, None)
@@ -124,7 +160,8 @@ class Comparison:
             "source": self.board.source,
             "against": self.official.source,
             "against_measure": self.official.measure,
-            "queries": asdict(self.queries),
+            "queries": self.queries.as_dict(),
+            "pairs": {"needed": self.board.needed, "usable": self.board.usable},
         }
 
 
@@ -182,32 +219,37 @@ def compare(
     policy = policy or Policy()
     find_source(project, against)
     made = leaderboard(project, measure, source, policy)
-    board, official, compared = sides(made, official_board(project, against, measure, policy, against_measure), queries)
-    return Comparison(
-        board,
-        official,
-        compared,
-        correlate_boards(board, official, ties, within_error=within_error),
-    )
+    official = official_board(project, against, measure, policy, against_measure)
+    return compare_boards(made, official, queries, ties, within_error=within_error)
 
 
-def correlate_boards(
+def compare_boards(
     board: Leaderboard,
     official: Leaderboard,
+    queries: QueryChoice = "common",
     ties: Ties = "average",
     repeats: int = 10,
     seed: int = 0,
     within_error: bool = False,
-) -> Correlation:
-    """Rank correlation of two boards, as `correlate` gives it; undefined if one of them has too few grades.
-
-    Args:
-        within_error: whether systems whose error bars overlap are tied too; with `random` only.
-    """
-    if why := board.too_few or official.too_few:
-        return Correlation(len(board.scores.keys() & official.scores), None, None, None, None, ties, why)
-    errors = (board.std_errors, official.std_errors) if within_error else (None, None)
-    return correlate(board.scores, official.scores, ties, repeats, seed, *errors)
+) -> Comparison:
+    """Correlate two leaderboards over their queries; the arguments are those of `compare`, `sides` and `correlate`."""
+    board, official, compared = sides(board, official, queries)
+    if few := board.too_few or official.too_few:
+        common = len(board.scores.keys() & official.scores)
+        return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, few))
+    if compared.left_out and not (compared.board and compared.common != 0):
+        said = "Every query that could be compared has ungraded pairs."
+        return Comparison(board, official, compared, Correlation(0, None, None, None, None, ties, said))
+    found = correlate(
+        board.scores,
+        official.scores,
+        ties,
+        repeats,
+        seed,
+        board.std_errors if within_error else None,
+        official.std_errors if within_error else None,
+    )
+    return Comparison(board, official, compared, found)
 
 
 @dataclass(frozen=True)
@@ -246,11 +288,15 @@ def correlation_shift(
         queries: see `sides`; each of the two boards has its own queries in common with the official one, since an
             edit may bring a query onto the board or take it off.
     """
+    # A query that is left out of one board is left out of both.
+    ungraded = {**before.ungraded, **after.ungraded}
+    before, after = (replace(board, ungraded=ungraded) for board in (before, after))
     compared = [sides(board, official, queries) for board in (before, after)]
     if len({each.over for _, _, each in compared}) > 1:
         # One of the two shares no query with the official board: what both can be compared over is their own.
-        compared = [sides(board, official, "own") for board in (before, after)]
-    then, now = (correlate_boards(board, theirs) for board, theirs, _ in compared)
+        queries = "own"
+        compared = [sides(board, official, queries) for board in (before, after)]
+    then, now = (compare_boards(board, official, queries).correlation for board in (before, after))
 
     def found(low: float | None, high: float | None, says: str) -> Shift:
         return Shift(then.spearman, now.spearman, low, high, says, compared[1][2])

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import Basis, Policy, Scores, basis, coverage, graded_share, label_pairs, label_qrels
+from core.labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
+from core.leaderboard.needs import PairsNeeded, pairs_needed
 from core.leaderboard.normalised import Normalised, normalised_scores
 from core.leaderboard.scoring import intent_scores, judged_scores, label_scores, score_runs
 from core.measures import Measure, MeasureBasis, parse_measure
@@ -108,27 +109,23 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], _Scored]] = {
 
 def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
     """The board by what the runs give; every run is on it, also one that has no score for any query."""
-    needed, usable, graded = 0, 0, None
+    pairs: PairsNeeded = {"needed": 0, "usable": 0, "ungraded": {}, "imported": False}
     if measure.takes_grades:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
-        policy = base.policy
-        needed, usable = label_pairs(project, base)
-        if not usable:
+        if not label_pairs(project, base)[1]:
             raise InputError(
                 "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)
             )
-        graded = graded_share(project, base, measure.cutoff)
         found = SCORERS[measure.basis](project, measure, base)
+        pairs = pairs_needed(project, base, measure)
     else:
         found = _Scored(*similarity_scores(project, measure))
     per_query = {run: found.per_query.get(run, {}) for run in rankings(project)}
     systems = order_systems(per_query, found.query_ids, policy)
     source = "exam" if measure.takes_grades else "gold"
-    board = Leaderboard(
-        measure.name, source, policy, systems, per_query, found.query_ids, needed, usable, graded=graded
-    )
+    board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, **pairs)
     # Coverage and likeness pay for length, every measure does where responses were written and not retrieved.
     if not measure.ranks_passages:
         board = replace(board, lengths=lengths(project, measure.depth))

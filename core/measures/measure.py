@@ -98,6 +98,13 @@ class Measure:
         return self.basis != "likeness"
 
     @property
+    def only_top(self) -> bool:
+        """Whether a run's score depends on nothing but the top of its ranking down to the cutoff."""
+        return self.basis == "coverage" or (
+            self.cutoff is not None and self.family.name in ("P", "RR", "Judged", "Success")
+        )
+
+    @property
     def takes_min_rating(self) -> bool:
         """Whether its scores from grades depend on the min rating."""
         return self.family.binary if self.basis == "labels" else self.takes_grades

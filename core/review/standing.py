@@ -124,11 +124,13 @@ class Leading:
     Args:
         against: the official board that it is compared with; None where there is none.
         correlation: of the two; None where there is none.
+        ungraded: the queries that have ungraded pairs, in a sentence; empty without any.
     """
 
     board: Leaderboard
     against: str | None
     correlation: Correlation | None
+    ungraded: str = ""
 
 
 @as_act("see boards")
@@ -146,8 +148,11 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
         try:
             if against is not None:
                 found = compare(project, measure, against, policy=policy)
-                return Leading(found.board, against, found.correlation)
-            return Leading(leaderboard(project, measure, "exam", policy), None, None)
+                if found.board.systems:
+                    said = found.queries.says_ungraded
+                    return Leading(found.board, against, found.correlation, said)
+            board = leaderboard(project, measure, "exam", policy)
+            return Leading(board, None, None, board.says_ungraded)
         except InputError:
             # The leaderboard's own screen says why there is none.
             return None

@@ -9,7 +9,7 @@ from typing import Literal
 from core.catalogue import graders
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import Comparison, Leaderboard, QueryChoice, correlate_boards, leaderboard, sides
+from core.leaderboard import Comparison, Leaderboard, QueryChoice, compare_boards, leaderboard
 from core.measures import COVER, Ties, parse_measure
 from core.project import Project, as_act, boards, sources
 
@@ -200,14 +200,15 @@ def system_points(
         ties: how the correlation treats ties.
         queries: over which queries both are averaged; see `core.leaderboard.sides`.
     """
-    y, x, compared = sides(y, x, queries)
+    found = compare_boards(y, x, queries, ties)
+    y, x = found.board, found.official
     theirs = {system.run: system for system in y.systems}
     points = [
         SystemPoint(s.run, s.score, s.std_error, s.rank, o.score, o.std_error, o.rank)
         for s in x.systems
         if (o := theirs.get(s.run)) is not None
     ]
-    return points, Comparison(y, x, compared, correlate_boards(y, x, ties))
+    return points, found
 
 
 def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.leaderboard import queries_with_ungraded
 from core.study.meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
 from core.tables import LATEX, disarmed
 
@@ -31,6 +32,15 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
             f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}; “4 of 5 / 93” is over the 4 that both"
             " boards have, of 5 of the row and 93 of the official one; “5 / 93” is each over its own; “?” is unknown."
         )
+    left_out = dict.fromkeys(
+        query
+        for row in table.rows
+        for cell in row.cells
+        if cell.queries is not None and cell.queries.left_out
+        for query in cell.queries.ungraded
+    )
+    if left_out:
+        said.append(f"Left out of rows that lack their grades: {queries_with_ungraded(left_out)}.")
     if table.samples:
         said.append(
             f"Intervals: 95 % over {table.samples} resamples of the queries; a resample has fewer different queries,"

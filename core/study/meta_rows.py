@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 
 from core.bank import without_answered_by_topic
 from core.catalogue import find_grader, graders
-from core.labels import Policy, basis, graded_share, label_pairs, label_qrels
-from core.leaderboard import Leaderboard, judged_scores, label_scores, leaderboard, order_systems
+from core.labels import Policy, basis, label_pairs, label_qrels
+from core.leaderboard import (
+    Leaderboard,
+    judged_scores,
+    label_scores,
+    leaderboard,
+    order_systems,
+    pairs_needed,
+)
 from core.measures import parse_measure
 from core.project import Project, Qrels, as_act, boards, judgments, sources
 
@@ -124,13 +131,11 @@ def row_boards(
     qrels: Qrels
     if exam:
         base = basis(project, policy)
-        needed, usable = label_pairs(project, base)
-        if not usable:
+        if not label_pairs(project, base)[1]:
             return dict.fromkeys(measures, "No question of the bank has been graded for the pool yet.")
         qrels, threshold = label_qrels(project, base), base.min_rating
         key: Hashable = base.key
     else:
-        needed = usable = 0
         qrels, threshold, key = judgments(project, row.source), policy.min_judgment, row.source
     found: dict[str, Leaderboard | str] = {}
     trec = list(dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments))
@@ -149,10 +154,10 @@ def row_boards(
             per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
             queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
             systems = order_systems(per_query, queries, policy)
-            graded = graded_share(project, base, parse_measure(measure).cutoff) if exam else None
-            found[measure] = Leaderboard(
-                measure, row.source, policy, systems, per_query, queries, needed, usable, graded=graded
-            )
+            board = Leaderboard(measure, row.source, policy, systems, per_query, queries)
+            if exam:
+                board = replace(board, **pairs_needed(project, base, parse_measure(measure)))
+            found[measure] = board
         elif exam:
             found[measure] = leaderboard(project, measure, "exam", policy)
         else:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import (
-    DEFAULT_MEASURE,
-    Comparison,
-    Leaderboard,
-    Queries,
-    QueryChoice,
-    correlate_boards,
-    sides,
-)
+from core.leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, compare_boards
 from core.measures import COVER, Correlation, Ties, bootstrap, parse_measure
 from core.project import Project, as_act, boards, find_source, rankings
 from core.study.meta_rows import BatchScores, Row, row_boards, row_name
@@ -144,7 +136,7 @@ class MetaTable:
                     "pairs": {"needed": row.needed, "usable": row.usable},
                     "cells": [
                         {**vars(cell.correlation), "measure": cell.measure, "marks": cell.marks,
-                         "intervals": cell.intervals, "queries": cell.queries and asdict(cell.queries)}
+                         "intervals": cell.intervals, "queries": cell.queries and cell.queries.as_dict()}
                         for cell in row.cells
                     ],
                 }
@@ -259,8 +251,7 @@ def cell_comparison(
     other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
         raise InputError(f"{board if isinstance(board, str) else other}")
-    board, other, compared = sides(board, other, queries)
-    return Comparison(board, other, compared, correlate_boards(board, other, ties))
+    return compare_boards(board, other, queries, ties)
 
 
 def _columns(
@@ -308,13 +299,12 @@ def _cell(
         return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
     # The official ranks come with every published file: a board under another name may be the same.
     itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
-    board, official, compared = sides(board, official, queries)
-    found = correlate_boards(board, official, ties, repeats, seed, within_error)
+    made = compare_boards(board, official, queries, ties, repeats, seed, within_error)
     intervals: dict[str, tuple[float, float] | None] = {}
-    if samples and not found.undefined:
-        fixed = official.per_query or official.scores
-        intervals = bootstrap(board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=official.policy.skipped)
-    return Cell(board.measure, found, itself, {}, intervals, compared)
+    if samples and not made.correlation.undefined:
+        fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
+        intervals = bootstrap(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
+    return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
 
 
 def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], cells: Sequence[Cell]) -> TableRow:

@@ -175,7 +175,7 @@ class Selection:
             "undefined": self.undefined,
             "verdicts": self.verdicts.as_dict(),
             "unreadable_no": self.unreadable_no,
-            "queries": asdict(self.queries),
+            "queries": self.queries.as_dict(),
         }
 
 

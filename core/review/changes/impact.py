@@ -25,7 +25,8 @@ from core.labels import (
     weights_of,
     wording,
 )
-from core.leaderboard import Leaderboard, leaderboard, query_scores
+from core.leaderboard import Leaderboard, leaderboard, query_scores, seen_by
+from core.measures import parse_measure
 from core.project import Project
 from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from core.review.changes.rescoring import SystemChange, moves, rescored
@@ -324,10 +325,13 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
         for delta in deltas
     }
     needed, usable = before.needed, before.usable
+    measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
+        passages = delta.ratings.passage_ids
+        seen = delta.ratings.pooled & seen_by(project, measure, [delta.ratings.query_id] * len(passages), passages)
         for state, sign in ((delta.before, -1), (delta.after, 1)):
             active = [q for q in scored(list(state.values()), delta.base.grader) if q.weight > 0]
-            ratings = delta.ratings.of(active)[delta.ratings.pooled]
+            ratings = delta.ratings.of(active)[seen]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())
     return replace(rescored(before, changed), needed=needed, usable=usable)

@@ -290,7 +290,8 @@ def queries() -> QueryChoice:
     """A choice of the queries that two boards are compared over."""
     picked = st.segmented_control(
         "Queries", get_args(QueryChoice), default="common", key="over-queries", required=True, bind="query-params",
-        help="Compare two boards over the queries that both have, or each over its own.",
+        help="Compare two boards over the queries that both have and that have no ungraded pairs, over all that both"
+        " have, or each over its own.",
     )  # fmt: skip
     return cast(QueryChoice, picked)
 

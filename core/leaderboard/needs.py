@@ -1,0 +1,63 @@
+"""The pairs that a measure needs, and the queries at which some of them were never graded."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.labels import Basis, pooled_labels, pooled_passages, ungraded_pairs
+from core.measures import Measure
+from core.project import Project
+
+
+class PairsNeeded(TypedDict):
+    """Fields of a `Leaderboard` about the pairs behind its scores."""
+
+    needed: int
+    usable: int
+    ungraded: dict[str, int]
+    imported: bool
+
+
+def pairs_needed(project: Project, base: Basis, measure: Measure) -> PairsNeeded:
+    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it sees no others."""
+
+    def compute() -> PairsNeeded:
+        labels, pool, open_pairs = pooled_labels(project, base), pooled_passages(project), ungraded_pairs(project, base)
+        seen = seen_by(project, measure, pool["query_id"].to_pylist(), pool["passage_id"].to_pylist())
+        left = np.flatnonzero(seen & (open_pairs > 0))
+        ungraded: dict[str, int] = {}
+        for query, n in zip(pool["query_id"].take(left).to_pylist(), open_pairs[left].tolist(), strict=True):
+            ungraded[query] = ungraded.get(query, 0) + n
+        imported = project.value(
+            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE grader_key = $grader",
+            {"grader": base.grader.key},
+        )
+        return {
+            "needed": int(labels.needed[seen].sum(dtype=np.int64)),
+            "usable": int(labels.usable[seen].sum(dtype=np.int64)),
+            "ungraded": ungraded,
+            "imported": bool(imported),
+        }
+
+    depth = measure.depth if measure.only_top else None
+    return project.remember(("pairs needed", base.key, depth), compute)
+
+
+def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
+    """Which of n (query, passage) of the pool a measure looks at: all, or those that a run has in its top ranks."""
+    if not measure.only_top:
+        return np.ones(len(queries), bool)
+    top = project.remember(
+        ("top of any run", measure.depth),
+        lambda: set(
+            project.rows(
+                "SELECT DISTINCT query_id, passage_id FROM rankings JOIN queries USING (query_key)"
+                " JOIN passages USING (passage_key) WHERE rank <= $cutoff",
+                {"cutoff": measure.depth},
+            )
+        ),
+    )
+    return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))
