@@ -95,25 +95,17 @@ def sides(
         The board under study, the official one, and over which queries they now are.
     """
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
-    pending = board.pending | official.pending
-    if pending and queries == "common":
-        board, official = (
-            over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
-        )
-        made = _sides(board, official, queries)
-        return *made[:2], replace(made[2], ungraded=ungraded, left_out=True)
-    board, official, found = _sides(board, official, queries)
-    return board, official, replace(found, ungraded=ungraded)
-
-
-def _sides(board: Leaderboard, official: Leaderboard, queries: QueryChoice) -> tuple[Leaderboard, Leaderboard, Queries]:
+    pending = board.pending | official.pending if queries == "common" else frozenset()
+    board, official = (
+        over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
+    )
     mine, theirs = (len(each.query_ids) if each.per_query else None for each in (board, official))
-    if mine is None or theirs is None:
-        return board, official, Queries("own", mine, theirs, None)
-    common = set(board.query_ids).intersection(official.query_ids)
+    common = None if mine is None or theirs is None else set(board.query_ids).intersection(official.query_ids)
     if not common or queries == "own":
-        return board, official, Queries("own", mine, theirs, len(common))
-    return over(board, common), over(official, common), Queries("common", mine, theirs, len(common))
+        shared = None if common is None else len(common)
+        return board, official, Queries("own", mine, theirs, shared, ungraded, bool(pending))
+    found = Queries("common", mine, theirs, len(common), ungraded, bool(pending))
+    return over(board, common), over(official, common), found
 
 
 def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:

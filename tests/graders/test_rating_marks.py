@@ -18,7 +18,8 @@ from core.graders.reading.parsing import NO_RATING, settled_rating
         ("3 out of a possible 5", 3), ("This passage deserves 2/5.", 2), ("3 von 5", 3), ("I rate it 5/5", 5),
         # with a reason behind it
         ("2 (only the year is named)", 2), ("2, since it names the year", 2), ("2; it names the year", 2),
-        ("2 because it names the year", 2), ("2 – names the year", 2), ("3 stars", 3), ("3 points.", 3),
+        ("2 because it names the year", 2), ("2!", 2), ("Rating → 2", 2),
+        ("2 – names the year", 2), ("3 stars", 3), ("3 points.", 3),
         # labels
         ("Relevance: 2", 2), ("Relevance score: 2", 2), ("**Verdict:** 3", 3), ("The passage fits.\n\nAnswer: 4", 4),
         ("Final answer: 2.", 2), ("My assessment: 3, as it is short", 3), ("Rating [0 to 5]: 2", 2),
@@ -26,7 +27,8 @@ from core.graders.reading.parsing import NO_RATING, settled_rating
         ("<rating>2</rating>", 2), ("<score> 2 </score>", 2), ("The answer is 2.", 2), ("The verdict is: 2", 2),
         # other languages and scripts
         ("Bewertung: 3", 3), ("Note : 3", 3), ("Évaluation : 3", 3), ("Calificación: 3", 3), ("Оценка: 3", 3),
-        ("評価：3", 3), ("得分：3分", 3), ("3分", 3), ("평점: 3점", 3), ("我的评分：２。", 2), ("التقييم: ٣", 3),
+        ("評価：3", 3), ("得分：3分", 3), ("3分", 3), ("평점: 3점", 3), ("我的评分：２。", 2),
+        ("评分为3分", 3), ("得分是 3", 3), ("التقييم: ٣", 3),
         # stars
         ("★★☆☆☆", 2), ("⭐⭐⭐", 3), ("Rating: ★★★★★", 5), ("☆☆☆☆☆", 0), ("⭐️⭐️ (2/5)", 2),
         # emphasis

@@ -22,14 +22,13 @@ _SYLLABLES = "评分|评级|评价|得分|分数|打分|等级|評分|評級|評
 # What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
 _NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
 _WHOLE = re.compile(r"([0-9])(?:\.0{1,2}|,0)?(?:/([0-9]+)(?:\.0{1,2}|,0)?)?")
-_MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
 _HYPHENS = "-‐‑"
 _SIGNS = "-‐‑–−"
 
 # What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
 _TAG = "</?[a-zA-Z]{1,8}>"
-_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
-_OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
+_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—→=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
+_OPENING = re.compile(rf"\A{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
 _LINE = re.compile(r"\n[^\S\n]*+[\"'“«`*_#>(\[{\-–—$]*+[^\S\n]*+(?=[0-9])")
 # A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
 _TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
@@ -41,10 +40,10 @@ _NAMED = re.compile(
     rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
 )
 _LABELLED = re.compile(
-    rf"(?:(?<![^\W_])(?:{_LABELS})(?![^\W_])|{_SYLLABLES}){_SCALE}{_AROUND}(?:[:=]|\bis\b:?){_AROUND}(?:an?\s+)?(?=[0-9])",
+    rf"(?:(?<![^\W_])(?:{_LABELS})(?![^\W_])|{_SYLLABLES}){_SCALE}{_AROUND}(?:[:=为為是]|\bis\b:?){_AROUND}(?:an?\s+)?(?=[0-9])",
     re.IGNORECASE,
 )
-_ANY_LABEL = re.compile(rf"{_FRAME}[^\W\d_](?:[^\W\d_]|[ '’-]){{0,40}}[\"'*_`]{{0,4}}\s?:{_FRAME}(?=[0-9])")
+_ANY_LABEL = re.compile(rf"\A{_FRAME}[^\W\d_](?:[^\W\d_]|[ '’-]){{0,40}}[\"'*_`]{{0,4}}\s?:{_FRAME}(?=[0-9])")
 _GIVEN = re.compile(
     r"\b(?:I(?:['’](?:d|ll|ve|m)|\s+(?:would|will|can|have|must|should|do|am))?\s+(?:\w+\s+)?"
     r"(?:rate|give|gave|grade|score|assign|award|rating|giving|assigning)\b[^.:;!?\n0-9]{0,60}(?<![^\W_])"
@@ -58,7 +57,7 @@ _CLOSING = r"(?:[\"'”’»`*_~\]}>$\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
 _REASON = r"(?:because|since|as|for|due|given|with|in|on|stars?|points?)\b"
 # What may follow the number with which an answer begins; `open` is a place in which the text after it decides.
 _ENDS = re.compile(
-    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.,]\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.](?![0-9])|\)"
+    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|[,;]{_BLANK}\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.!](?![0-9])|\)"
     rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])|[^\S\n\r]++\((?![0-9]|out of)"
     rf"|[^\S\n\r]++(?:(?:because|since)\b|(?:stars?|points?)(?:[\n\r.,;:!]|{_CLOSING}\Z)))",
     re.IGNORECASE,
@@ -89,7 +88,8 @@ _SENTENCE = 60
 # Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
 _FIRST_ITEM = re.compile(r"\W*+1[.)]\W")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
-_MAY_BE_LIST = re.compile(r"1[.)]")
+_MAY_BE_LIST = re.compile(r"\W*+1[.)]")
+_FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
 _UNREADABLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:", re.IGNORECASE)
 
 _FORMS = str.maketrans("：／（）［］，．＝；。", ":/()[],.=;.", "\ufe0f\u20e3")
@@ -97,7 +97,7 @@ _STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
 _STARS = re.compile(
     rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})(?<=[{_STAR}{_NO_STAR}])"
 )
-_UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])")
+_UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])|(?<=[为為是])(?=[0-9])")
 _WORDS = ("zero", "one", "two", "three", "four", "five")
 _WORD = re.compile(
     rf"(\A{_FRAME}|[:=][\s*_]{{0,9}})({'|'.join(_WORDS)})(?=[^\w\n]*(?:\Z|\n)|\s+out of\b)", re.IGNORECASE
@@ -135,22 +135,13 @@ def named_rating(text: str, top: int) -> int | None:
 
 
 def begins_with_rating(text: str, top: int) -> bool:
-    """Whether a text begins with a rating that no further digit or sign can change."""
+    """Whether a text begins with a rating, maybe behind a label, that no further digit or sign can change."""
     text = _plain(text, top)
-    leading = _leading(text, top)
-    if leading is not None:
-        ends = _ENDS.match(text, leading.end)
-        whole = _MAY_GROW.match(text, leading.end) is None and not _MAY_BE_LIST.match(text, leading.begin)
-        return whole and (ends is None or ends["open"] is None) and leading.end < len(text)
     first = next(_all_named(text, top), None)
-    if (
-        first is None
-        or first.how != "label"
-        or re.fullmatch(rf"{_FRAME}(?:\w+\s){{0,2}}{_FRAME}", text[: first.begin]) is None
-    ):
+    if first is None or first.how not in ("bare", "label") or _MAY_BE_LIST.match(text):
         return False
-    stop = _STOPS.match(text, first.end)
-    return stop is not None and (stop.end() < len(text) or text.endswith("\n"))
+    ends = _ENDS.match(text, first.end)
+    return ends is not None and ends["open"] is None and _FEW_WORDS.fullmatch(text, 0, first.begin) is not None
 
 
 def names_number(text: str) -> bool:
@@ -168,7 +159,7 @@ def _plain(text: str, top: int) -> str:
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_FORMS))
         text = _STARS.sub(lambda run: _counted(run, text, top), text)
-        text = _UNIT.sub("", text)
+        text = _UNIT.sub(" ", text)
     return _WORD.sub(lambda word: word[1] + str(_WORDS.index(word[2].lower())), text)
 
 
@@ -179,58 +170,39 @@ def _counted(run: re.Match[str], text: str, top: int) -> str:
 
 
 def _all_named(text: str, top: int) -> Iterator[Named]:
-    if (leading := _leading(text, top)) is not None:
-        yield leading
-    for match in _NAMED.finditer(text):
-        how: Strength = "mention"
-        if re.search(r"[:=>\-–—]", match[0]):
-            how = "label"
-        elif re.search(r"\b(?:is|be)\s", match[0], re.IGNORECASE):
-            how = "statement"
-        yield from _at(text, match, top, how)
-    for match in _LABELLED.finditer(text):
-        yield from _at(text, match, top, "label" if re.search("[:=]", match[0]) else "statement", _STOPS)
-    if (label := _ANY_LABEL.match(text)) is not None:
-        yield from (one for one in _at(text, label, top, "label", _STOPS) if not re.search(r"\w", text[one.end :]))
-    for match in _LINE.finditer(text):
-        yield from _at(text, match, top, "bare", _ALONE)
-    for pattern, ends in ((_GIVEN, _STOPS), (_EMPHASISED, _EMPHASIS_ENDS), (_SHARED, _SHARE_ENDS)):
-        for match in pattern.finditer(text):
-            yield from _at(text, match, top, "statement", ends)
+    """The ratings that a text names: the one it begins with, then those of each kind of mark."""
+    is_list = _FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)
+    for pattern, how, ends in _MARKS[1:] if is_list else _MARKS:
+        for mark in pattern.finditer(text):
+            found = _number_at(text, mark.end(), top)
+            if found is None or _DENIED_AFTER.match(text, found[1]):
+                continue
+            rating, end, shared = found
+            fits = ends is None or (_SHARE_ENDS if shared else ends).match(text, end)
+            if fits and not _DENIED.search(text[max(mark.start() - _SENTENCE, 0) : mark.start()]):
+                strength = next(one for one, sign in _KINDS if sign.search(mark[0])) if how is None else how
+                yield Named(rating, strength, mark.start(), end)
 
 
 _ALONE = re.compile(rf"{_CLOSING}[.)]?{_CLOSING}{_BLANK}(?:\Z|[\n\r])")
 _EMPHASIS_ENDS = re.compile(rf"[.]?\s?(?:\*\*|__|\}}|</|\]\]){_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)(])")
-
-
-def _at(
-    text: str, mark: re.Match[str], top: int, how: Strength, ends: re.Pattern[str] | None = None
-) -> Iterator[Named]:
-    """The rating after a mark, unless it is denied or goes on in another way than it has to."""
-    found = _number_at(text, mark.end(), top)
-    if found is None:
-        return
-    rating, end, shared = found
-    if ends is not None and (ends is _SHARE_ENDS or not shared) and ends.match(text, end) is None:
-        return
-    if _DENIED.search(text[max(mark.start() - _SENTENCE, 0) : mark.start()]) or _DENIED_AFTER.match(text, end):
-        return
-    yield Named(rating, how, mark.start(), end)
-
-
-def _leading(text: str, top: int) -> Named | None:
-    """The rating with which a text begins."""
-    opening = _OPENING.match(text)
-    if opening is None or (_FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)):
-        return None
-    found = _number_at(text, opening.end(), top)
-    if found is None:
-        return None
-    rating, end, shared = found
-    ends = _SHARE_ENDS if shared else _ENDS
-    if ends.match(text, end) is None or _DENIED_AFTER.match(text, end):
-        return None
-    return Named(rating, "bare", opening.end(), end)
+_KINDS: tuple[tuple[Strength, re.Pattern[str]], ...] = (
+    ("label", re.compile(r"[:=>\-–—→]")),
+    ("statement", re.compile(r"\b(?:is|be)\s", re.IGNORECASE)),
+    ("mention", re.compile("")),
+)
+"""How a mark of `_NAMED` or `_LABELLED` marks, by its signs."""
+_MARKS: tuple[tuple[re.Pattern[str], Strength | None, re.Pattern[str] | None], ...] = (
+    (_OPENING, "bare", _ENDS),
+    (_NAMED, None, None),
+    (_LABELLED, None, _STOPS),
+    (_ANY_LABEL, "label", re.compile(r"\W*\Z")),
+    (_LINE, "bare", _ALONE),
+    (_GIVEN, "statement", _STOPS),
+    (_EMPHASISED, "statement", _EMPHASIS_ENDS),
+    (_SHARED, "statement", _SHARE_ENDS),
+)
+"""Marks with what they are and what has to follow their number; None if the mark itself, or nothing, decides."""
 
 
 def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
