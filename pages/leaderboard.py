@@ -48,7 +48,7 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
     return (
         f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
         f" ({board.usable / board.needed:.1%}); missing: {reasons}."
-        + (" What to grade next is under *By budget*." if ungraded else "")
+        + (" What to grade next stands under *By budget*." if ungraded else "")
     )
 
 
