@@ -121,7 +121,7 @@ FAMILIES = (
     Family("Rprec", "labels", "Precision at the rank that equals the number of relevant passages", _SYSTEMS,
            (None,), True),
     Family("RR", "labels", "One over the rank of the first relevant passage", "Kantor and Voorhees: TREC-5, 1996",
-           (None,), True),
+           (None, 10), True),
     Family("P", "labels", "Share of the top k ranks that hold a relevant passage", _BOOK, (5, 10, 20), True),
     Family("R", "labels", "Share of the relevant passages that are in the top k", _BOOK, (10, 20, 100), True),
     Family("F1", "labels", "Harmonic mean of P and R at the same rank", _BOOK, (5, 10), True),
@@ -184,6 +184,9 @@ _IN_RANGE: dict[str, Callable[[Any], bool]] = {
     "dcg": lambda v: v == "log2",
 }
 
+_OURS = {"Judged": frozenset({"cutoff"}), "RR": frozenset({"cutoff", "rel"})}
+"""Measures that are computed here if they have a cutoff, with the parameters that they may have."""
+
 
 def _named(family: Family, cutoff: int | None) -> Measure:
     if cutoff is None:
@@ -240,8 +243,9 @@ def trec_measure(name: str) -> Any:
         raise _unknown(name) from reason
     family = _FAMILIES.get(str(measure.NAME))
     parameters: dict[str, Any] = measure.params
-    # ir_measures' own Judged is not what we compute, but its name is.
-    ours = family is not None and family.name == "Judged" and set(parameters) == {"cutoff"}
+    # Both are computed here: ir_measures' own Judged is another measure, and trec_eval has no cutoff for RR.
+    allowed = _OURS.get(family.name, frozenset()) if family else frozenset()
+    ours = "cutoff" in parameters and parameters.keys() <= allowed
     in_range = all(key in _IN_RANGE and _IN_RANGE[key](value) for key, value in parameters.items())
     if family is None or family.basis != "labels" or not (ours or by_trec_eval) or not in_range:
         raise _unknown(name)

@@ -1,4 +1,4 @@
-"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k and F1@k here."""
+"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k, F1@k and RR@k here."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     trec: dict[str, Any] = {}
     judged: dict[str, int] = {}
     harmonics: dict[str, tuple[str, str]] = {}
+    cut: dict[str, int] = {}
     names: list[str] = []
     for name in measures:
         known = parse_measure(name)
@@ -69,7 +70,11 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             harmonics[known.name] = parts
             trec |= {part: trec_measure(part)(rel=min_rating) for part in parts}
             continue
-        measure = trec_measure(known.name)
+        # RR@k is RR if the first relevant passage is among the top k, else 0.
+        uncut = known.family.name == "RR" and known.cutoff is not None
+        measure = trec_measure(known.name.partition("@")[0] if uncut else known.name)
+        if uncut and known.cutoff is not None:
+            cut[known.name] = known.cutoff
         if known.family.name == "Judged" and known.cutoff is not None:
             judged[known.name] = known.cutoff
         elif known.family.binary and "rel" not in measure.params:
@@ -97,6 +102,9 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             name: _harmonic_means(by_measure[trec[precision]], by_measure[trec[recall]])
             for name, (precision, recall) in harmonics.items()
         }
+        for name, cutoff in cut.items():
+            whole = by_measure[trec[name]]
+            ours[name] = {query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()}
         return {name: ours[name] if name in ours else by_measure[trec[name]] for name in names}
 
     return evaluate_run

@@ -141,6 +141,23 @@ def test_min_rating_moves_binary_measures_only() -> None:
     assert lenient["nDCG"] == strict["nDCG"]
 
 
+def test_rr_with_a_cutoff_is_0_below_the_cutoff() -> None:
+    ranking = {"q": {f"d{rank:02}": 100.0 - rank for rank in range(1, 16)}}
+    for rank in (1, 3, 9, 10, 11, 15):
+        values = {"d15": 1, f"d{rank:02}": 2}
+        scores = evaluate(["RR", "MRR@10", "RR(rel=2)@10", "RR@3", "RR(rel=3)@10"], {"q": values}, ranking)
+        deep, shallow = (1 / rank if rank <= cutoff else 0.0 for cutoff in (10, 3))
+        found = {name: by_query["q"] for name, by_query in scores.items()}
+        assert found.pop("RR") == pytest.approx(1 / rank)
+        assert found == {
+            "RR@10": pytest.approx(deep), "RR(rel=2)@10": pytest.approx(deep), "RR@3": pytest.approx(shallow),
+            "RR(rel=3)@10": 0.0,
+        }  # fmt: skip
+    # The min rating counts for the cut measure as for the whole one.
+    strict = evaluate(["RR@10"], {"q": {"d01": 1, "d02": 2}}, ranking, min_rating=2)
+    assert strict == {"RR@10": {"q": 0.5}}
+
+
 def test_a_level_in_the_name_beats_the_min_rating() -> None:
     qrels = {"q": {"a": 1, "b": 2, "c": 3}}
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -230,7 +247,7 @@ def test_other_cutoffs_and_spellings_are_understood() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@10", "ERR@10",
+        "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@0", "RR(judged_only=True)@5", "ERR@10",
         "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG@0", "Judged", "\0",
         "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
     ],
