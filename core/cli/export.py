@@ -17,6 +17,7 @@ from core.exchange import (
     all_of,
     bank_csv,
     bank_jsonl,
+    board_json,
     board_latex,
     board_tsv,
     bundle,
@@ -79,7 +80,7 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
         GradingError: the labels are incomplete, and had to be complete.
     """
     content = _CONTENTS[what](project, asked)
-    if what in ("bank", "graded", "leaderboard", "runs"):
+    if what in ("bank", "exam", "graded", "leaderboard", "responses-matrix", "runs"):
         asked.deliver(content)
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
@@ -185,8 +186,22 @@ def _graded(project: Project, asked: Asked) -> bytes:
 
 
 def _leaderboard(project: Project, asked: Asked) -> bytes:
-    make = board_latex if asked.output.endswith(".tex") else board_tsv
+    by_ending = {".tex": board_latex, ".json": board_json}
+    make = by_ending.get(Path(asked.output).suffix, board_tsv)
     return make(project, asked.measure, asked.source, asked.policy).encode()
+
+
+def _exam(project: Project, asked: Asked) -> bytes:
+    # What exams need is loaded for no other export.
+    from core.pipelines import exam_json
+
+    return exam_json(project, None if asked.source == "exam" else asked.source).encode()
+
+
+def _responses_matrix(project: Project, asked: Asked) -> bytes:
+    from core.pipelines import answers_csv
+
+    return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
 
 
 def _runs(project: Project, asked: Asked) -> bytes:
@@ -198,6 +213,8 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "bank": _bank,
     "graded": _graded,
     "leaderboard": _leaderboard,
+    "exam": _exam,
+    "responses-matrix": _responses_matrix,
     "runs": _runs,
     "bundle": _bundle,
 }

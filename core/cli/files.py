@@ -145,7 +145,9 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
     "-o", "--output", required=True, type=File(written=True), help="File or folder to write; - for standard output."
 )
 @project_option
-@click.option("--source", default="exam", show_default=True, help="exam, or the name of judgments.")
+@click.option(
+    "--source", default="exam", show_default=True, help="exam, the name of judgments, or the query of an exam."
+)
 @click.option("--binary", is_flag=True, help="Qrels of 0 and 1 at the min rating.")
 @click.option("--measure", default="nDCG@10", show_default=True, help="Measure of the leaderboard.")
 @click.option(
@@ -178,7 +180,8 @@ def export(
 ) -> None:
     """Write files out of the project, or all of it.
 
-    qrels: the labels. bank: .jsonl or .csv. graded: a graded file (jsonl.gz). leaderboard: TSV or .tex.
+    qrels: the labels. bank: .jsonl or .csv. graded: a graded file (jsonl.gz). leaderboard: TSV, .json or .tex.
+    exam: items as exam.json. responses-matrix: answers of examinees as CSV. --source QUERY picks one of several exams.
     runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides.
     project: everything, as a folder or .zip of Parquet files for exam import project.
     """

@@ -7,7 +7,7 @@ from core.exchange.bundle import all_of, bundle, bundle_again, bundled, override
 from core.exchange.checking import CHECKS, Check, Finding, check
 from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
-from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
+from core.exchange.exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
 from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from core.exchange.parquet.project import export_project, import_project
 from core.exchange.publication import (
@@ -35,6 +35,7 @@ __all__ = [
     "all_of",
     "bank_csv",
     "bank_jsonl",
+    "board_json",
     "board_latex",
     "board_tsv",
     "bundle",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from itertools import islice
 
 from core import bank
@@ -81,6 +82,16 @@ def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> st
     out = io.StringIO()
     write_board_tsv(board.measure, _board_rows(board), out)
     return out.getvalue()
+
+
+def board_json(project: Project, measure: str, source: str, policy: Policy) -> str:
+    """A leaderboard as a JSON map from the measure to the score of each run.
+
+    Raises:
+        InputError: the board cannot be made.
+    """
+    board = leaderboard(project, measure, source, policy)
+    return json.dumps({board.measure: board.scores}, ensure_ascii=False, indent=2) + "\n"
 
 
 def board_latex(project: Project, measure: str, source: str, policy: Policy) -> str:

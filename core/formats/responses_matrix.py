@@ -13,6 +13,8 @@ from core.formats.source import SMALL, Limits, Refused, Source, check_cells, goo
 from core.tables import disarmed, rearmed
 from core.types import Question
 
+STUDENT = ("student", "examinee")
+"""What the column of students may be called."""
 VERDICTS = {"1": True, "1.0": True, "0": False, "0.0": False}
 
 
@@ -104,6 +106,8 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
 
 
 def _items(cells: Sequence[str]) -> list[str]:
+    if cells[1:] and cells[0].lower() not in STUDENT and all(cell in VERDICTS for cell in cells[1:]):
+        raise Refused("the first line holds answers, but must name the column student and the items: add a header")
     items = [good_id(cell, "item") for cell in cells[1:]]
     if not items:
         raise Refused("the header names no items after the column of students")

@@ -98,6 +98,7 @@ from core.pipelines.boards import (
     grid,
     only_right,
 )
+from core.pipelines.exam_files import answers_csv, exam_json
 from core.pipelines.item_categories import (
     QUESTION_WORDS,
     UNCATEGORIZED,
@@ -262,6 +263,7 @@ __all__ = [
     "answer_table",
     "answering_so_far",
     "answers_as_responses",
+    "answers_csv",
     "answers_price",
     "asked_for",
     "asked_queries",
@@ -294,6 +296,7 @@ __all__ = [
     "evaluate",
     "exam_board",
     "exam_items",
+    "exam_json",
     "freeze",
     "frozen_runs",
     "generate_answers",

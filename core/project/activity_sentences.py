@@ -132,7 +132,12 @@ _IMPORTED = {
     "answers": "answers that models wrote",
     "answer-verdicts": "what people say of answers",
 }
-_EXPORTED = {"bank": "question bank", "graded": "graded file", "project": "project"}
+_EXPORTED = {
+    "bank": "question bank",
+    "graded": "graded file",
+    "project": "project",
+    "responses-matrix": "answers of students",
+}
 
 
 def _imported(act: str, detail: Detail) -> str:

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from core.bank import counts
 from core.exchange import (
     bank_csv,
     bank_jsonl,
+    board_json,
     board_latex,
     board_tsv,
     graded_file,
@@ -19,6 +21,7 @@ from core.exchange import (
     runs_zip,
 )
 from core.labels import overrides
+from core.pipelines import answers_csv, exam_json
 from core.project import Project, official_sources, rankings
 from core.text import how_many
 from pages.parts.shared import policy_widgets, ui
@@ -85,6 +88,8 @@ def others(project: Project) -> None:
             )
             if given:
                 download(project, "CSV", "overrides", f"{name}-overrides.csv", lambda: overrides_csv(project), author)
+        with _kind("Exam"):
+            _exam(project, author)
         if not project.allows("take everything out"):
             return
         with _kind("Whole project"):
@@ -107,8 +112,25 @@ def _board(project: Project, author: str) -> None:
     measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):
-        for ending, label, write in (("tsv", "TSV", board_tsv), ("tex", "LaTeX", board_latex)):
+        for ending, label, write in (
+            ("tsv", "TSV", board_tsv),
+            ("json", "JSON", board_json),
+            ("tex", "LaTeX", board_latex),
+        ):
             download(
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
                 lambda write=write: write(project, measure, source, policy), author,
             )  # fmt: skip
+
+
+def _exam(project: Project, author: str) -> None:
+    found = counts(project)
+    if not found["items"]:
+        st.caption("No exam yet.")
+        return
+    st.caption(f"{how_many(found['items'], 'items')}, with their sources; the answers of examinees.")
+    with st.container(horizontal=True):
+        download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: exam_json(project), author)
+        if found["answers of students"]:
+            file = f"{project.name}-answers.csv"
+            download(project, "CSV", "responses-matrix", file, lambda: answers_csv(project), author)

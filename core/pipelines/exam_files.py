@@ -1,0 +1,62 @@
+"""Exams and answers as files: items in the form of exam.json, and a table of examinees by items."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from core.errors import InputError
+from core.formats import ExamItem, exam, write_matrix
+from core.pipelines.items import exam_items
+from core.pipelines.responses import responses
+from core.project import Project, passage_texts, retrieved
+
+
+def exam_json(project: Project, query_id: str | None = None) -> str:
+    """The active items that have a key, with sources, topics and retrieved contexts, as `exam import exam` reads them.
+
+    Args:
+        query_id: only items of this query; of all for None.
+
+    Raises:
+        InputError: no such item.
+    """
+    items = [item for item in exam_items(project, query_id) if item.active and item.key is not None]
+    if not items:
+        raise InputError("There are no items to export.", "Import an exam: exam import exam FILE.")
+    names = [name for (name,) in project.rows("SELECT name FROM retrievals ORDER BY retrieval_key")]
+    found = project.read(lambda cursor: {name: retrieved(cursor, name) for name in names})
+    ids = {passage for rankings in found.values() for ranking in rankings.values() for passage, _ in ranking}
+    texts = passage_texts(project, list(ids))
+    written = []
+    for item in items:
+        contexts = {
+            name: tuple(texts[passage] for passage, _ in rankings[item.question_id] if passage in texts)
+            for name, rankings in found.items()
+            if item.question_id in rankings
+        }
+        written.append(
+            ExamItem(item.text, item.choices, item.key or "", item.source_text, item.topic, contexts)
+        )  # fmt: skip
+    out = io.StringIO()
+    exam.write_exam(written, out)
+    return out.getvalue()
+
+
+def answers_csv(project: Project, query_id: str | None = None) -> str:
+    """The answers of examinees to the active items: 1 right, 0 wrong, empty for items not asked and for failures.
+
+    Args:
+        query_id: only items of this query; of all for None.
+
+    Raises:
+        InputError: no item has an answer.
+    """
+    found = responses(project, query_id=query_id)
+    if np.isnan(found.correct).all():
+        raise InputError("There are no answers to export.", "Sit the exam: exam sit. Or: exam import lm-eval FILE.")
+    out = io.StringIO()
+    rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
+    write_matrix(found.items, zip(found.names, rows, strict=True), out)
+    return out.getvalue()
