@@ -66,7 +66,8 @@ def demo(project_path: Path | None, grade: bool) -> None:
 @project_option
 @click.option(
     "--source",
-    help="Name for judgments or a leaderboard; where not given the file's name, or judgments for a graded file's.",
+    "--name",
+    help="Name for judgments, a leaderboard, or the student of lm-eval; otherwise the name of the file or its folder.",
 )
 @click.option("--skip-unknown", is_flag=True, help="Leave out lines about queries that are not in the project.")
 @click.option("--gold", is_flag=True, help="The responses are gold texts, one a query, and no system's.")
@@ -98,7 +99,7 @@ def import_(
         return
     if gold and kind != "responses":
         raise InputError(f"--gold does not go with {kind}.", "Gold texts are imported as responses.")
-    if source is not None and len(files) > 1:
+    if source is not None and len(files) > 1 and kind != "lm-eval":
         raise InputError("--source names one file, but there are several.", "Import them one by one.")
     with opened(project_path) as project:
         try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from core.bank import question_text_key, save_questions, take_queries
 from core.errors import InputError
+from core.exchange.exam_import import EXAM, Words, bank_version, items_by_words, words_of
 from core.formats import Factors, SatElsewhere
 from core.graders import bare_choices, key_position
 from core.project import (
@@ -21,11 +22,8 @@ from core.project import (
     state_factors,
     students_of,
 )
-from core.text import first_few, how_many
+from core.text import how_many, quoted
 from core.types import Asked, Query, Question
-
-EXAM = "exam"
-"""The query that items belong to which come with answers alone."""
 
 
 def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str) -> dict[str, int]:
@@ -42,24 +40,28 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         InputError: a student sits here, or has another answer to an item already; or an item is a question of another
             kind. Nothing of this may be kept then.
     """
-    named = _known_by_words(cursor, read)
-    version = _add_items(cursor, read, named, names, author)
-    keys = _text_keys(cursor, {named.get(item, item) for one in read for item in one.verdicts})
+    places, version = _place_items(cursor, read, names, author)
+    keys = _text_keys(cursor, {item for place in places for item in place.values()})
     before = {student.name: student for student in students_of(cursor)}
     counts = {"students": len(read), "answers": 0, "new answers": 0}
-    for one in read:
+    for one, place in zip(read, places, strict=True):
         if (known := before.get(one.student)) is not None and not known.sat_elsewhere:
             raise InputError(
                 f"'{one.student}' sits exams here, so that its answers cannot come from a file.",
                 "Name the student otherwise in the file, or rename the file.",
             )
         key = put_student(cursor, elsewhere(one.student), author)
-        answers = [Answer(keys[named.get(item, item)], ELSEWHERE, correct) for item, correct in one.verdicts.items()]
+        verdicts: dict[str, bool] = {}
+        for item, correct in one.verdicts.items():
+            verdicts.setdefault(place[item], correct)
+        if repeated := len(one.verdicts) - len(verdicts):
+            counts["repeated items"] = counts.get("repeated items", 0) + repeated
+        answers = [Answer(keys[item], ELSEWHERE, correct) for item, correct in verdicts.items()]
         said = answers_of(cursor, key)
         others = [
             answer
             for answer in answers
-            if (place := (answer.item_text_key, ELSEWHERE)) in said and said[place].correct is not answer.correct
+            if (there := said.get((answer.item_text_key, ELSEWHERE))) and there.correct is not answer.correct
         ]
         if others:
             raise InputError(
@@ -88,19 +90,63 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
     return {"students": len(stated), "new students": new, "new components": state_factors(cursor, stated, author)}
 
 
-def _known_by_words(cursor: Cursor, read: Sequence[SatElsewhere]) -> dict[str, str]:
-    """The ids that items have in the bank, by their ids in the files, where only question, key and choices tell."""
-    banked = _banked(cursor)
-    ids = {item for item, _, _ in banked}
-    by_words = {asked: item for item, asked, _ in reversed(banked) if asked is not None}
-    return {
-        question.question_id: by_words[asked]
-        for one in read
-        for question in one.questions
-        if question.question_id not in ids
-        and (asked := _asked(question.text, question.answer_key, question.choices)) in by_words
-        and asked is not None
-    }
+def _place_items(
+    cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
+) -> tuple[list[dict[str, str]], dict[str, int]]:
+    """Find the items of files in the bank by their words, else by their ids; put those into it that it does not have.
+
+    Returns:
+        For each examinee the id in the bank by the id in the file; and counts of new items, if any.
+
+    Raises:
+        InputError: an id is that of a question without choices, or of an item with other words.
+    """
+    by_words = items_by_words(cursor)
+    # Those with keys come last, and so take the place of those without.
+    words_by_id = {item: words for words, item in by_words.items()}
+    kinds = dict(
+        cursor.execute(
+            "SELECT question_id, kind FROM bank_at($version) JOIN questions USING (question_key)",
+            {"version": bank_version(cursor)},
+        ).fetchall()
+    )
+    new: dict[str, Question] = {}
+    places: list[dict[str, str]] = []
+    for one in read:
+        worded = {question.question_id: question for question in one.questions}
+        place: dict[str, str] = {}
+        for item in one.verdicts:
+            question = worded.get(item, Question(item, EXAM, None, "choice"))
+            words = words_of(question.text, question.answer_key, question.choices)
+            if words is not None and words in by_words:
+                place[item] = by_words[words]
+                continue
+            if kinds.get(item, "choice") != "choice":
+                raise InputError(
+                    f"{item} of {names} is a question of the bank without choices.", "Name the items otherwise."
+                )
+            if words is not None and (known := words_by_id.get(item, words)) != words:
+                raise InputError(
+                    f"The item {item} of {names} has other words than the item {item} that is known:"
+                    f" {_shown(words)}; {_shown(known)}.",
+                    "Give one of them another id.",
+                )
+            place[item] = item
+            if item not in kinds:
+                kinds[item], new[item] = "choice", replace(question, query_id=EXAM)
+                if words is not None:
+                    by_words[words], words_by_id[item] = item, words
+        places.append(place)
+    if not new:
+        return places, {}
+    take_queries(cursor, [Query(EXAM, "Exam")], False)
+    version = save_questions(cursor, list(new.values()), f"Items of {names}", author)
+    return places, {"new items": len(new)} | ({"bank version": version} if version else {})
+
+
+def _shown(words: Words) -> str:
+    text, key, _ = words
+    return f"{quoted(text)} with the key {'unknown' if key is None else quoted(key)}"
 
 
 def _banked(cursor: Cursor) -> list[tuple[str, str | None, int]]:
@@ -110,7 +156,7 @@ def _banked(cursor: Cursor) -> list[tuple[str, str | None, int]]:
         for item, text, answer_key, choices, text_key in cursor.execute(
             "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
             " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
-            {"version": _version(cursor)},
+            {"version": bank_version(cursor)},
         ).fetchall()
     ]
 
@@ -124,30 +170,6 @@ def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> st
     return Asked(text.strip(), choices[at], choices).written
 
 
-def _add_items(
-    cursor: Cursor, read: Sequence[SatElsewhere], named: dict[str, str], names: str, author: str
-) -> dict[str, int]:
-    """Put items into the bank that it does not have."""
-    worded = {question.question_id: question for one in read for question in one.questions}
-    wanted = dict.fromkeys(item for one in read for item in one.verdicts if item not in named)
-    kinds = dict(
-        cursor.execute(
-            "SELECT question_id, kind FROM bank_at($version) JOIN questions USING (question_key)",
-            {"version": _version(cursor)},
-        ).fetchall()
-    )
-    if strays := [item for item in wanted if kinds.get(item, "choice") != "choice"]:
-        raise InputError(
-            f"{first_few(strays)} of {names} is a question of the bank without choices.", "Name the items otherwise."
-        )
-    new = [worded.get(item, Question(item, EXAM, None, "choice")) for item in wanted if item not in kinds]
-    if not new:
-        return {}
-    take_queries(cursor, [Query(EXAM, "Exam")], False)
-    version = save_questions(cursor, [replace(one, query_id=EXAM) for one in new], f"Items of {names}", author)
-    return {"new items": len(new)} | ({"bank version": version} if version else {})
-
-
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     """What answers to items are about: their words with key and choices, else the words or the id alone."""
     return {
@@ -155,7 +177,3 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
         for item, asked, text_key in _banked(cursor)
         if item in items
     }
-
-
-def _version(cursor: Cursor) -> int:
-    return int(cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0])

@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from core.bank import ItemFacts, put_items, save_questions, take_queries
 from core.errors import InputError, Report
-from core.formats import ExamItem
+from core.formats import ExamItem, item_id
+from core.graders import bare_choices, key_position
 from core.project import Cursor, Keeper, add_passages, check_new, put_retrieval, retrieved, stage
 from core.text import clean_text
-from core.types import Passage, Query, Question
+from core.types import Asked, Passage, Query, Question
 
 EXAM = "exam"
 """The query that the items of an exam belong to, where nobody names another."""
 
 
-def item_id(query_id: str, item: ExamItem) -> str:
-    """The id of an item, which its words decide: the query id, `/`, and 12 hex digits of the hash of all its texts.
+Words = tuple[str, str | None, tuple[str, ...]]
+"""What identifies an item: its question, the text of its key if that is known, and its choices, sorted."""
 
-    The order of choices is no part of it, so that an exam that is shuffled anew has the same items.
+
+def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -> Words | None:
+    """The words that identify an item, without the letters of choices; None without a question."""
+    if not text or not text.strip():
+        return None
+    at = key_position(Asked(text, answer_key or "", tuple(choices)))
+    bare = [" ".join(choice.split()) for choice in bare_choices(choices)]
+    return " ".join(text.split()), None if isinstance(at, str) else bare[at], tuple(sorted(bare))
+
+
+def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> dict[Words, str]:
+    """The ids of the items of the bank by their words, with their keys and without; of equal ones the first.
+
+    Args:
+        query_ids: only items of these queries; of all for None.
     """
-    content = "\x1f".join((item.question, *sorted(item.choices)))
-    return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
+    rows = cursor.execute(
+        "SELECT question_id, t.text, answer_key, choices FROM bank_at($version) JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) JOIN question_texts t USING (text_key)"
+        " WHERE kind = 'choice' AND ($queries IS NULL OR query_id IN (SELECT unnest($queries::VARCHAR[])))"
+        " ORDER BY question_key DESC",
+        {"version": bank_version(cursor), "queries": None if query_ids is None else list(query_ids)},
+    ).fetchall()
+    found = {
+        words: item
+        for item, text, answer_key, choices in rows
+        if (words := words_of(text, answer_key, json.loads(choices))) is not None
+    }
+    return {(text, None, choices): item for (text, _, choices), item in found.items()} | found
+
+
+def bank_version(cursor: Cursor) -> int:
+    """The newest version of the bank; 0 without one."""
+    return int(cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0])
 
 
 def write_exam_items(
@@ -51,7 +83,12 @@ def write_exam_items(
     query = query_id or EXAM
     check_new(cursor, "query", [query])
     made = take_queries(cursor, [Query(query, _title(file))], False, keeper)
-    by_id = {item_id(query, item): item for item in items}
+    banked = items_by_words(cursor, [query, EXAM])
+    by_id = {
+        banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
+        or item_id(query, item.question, item.choices): item
+        for item in items
+    }
     texts = [item.documentation for item in items if item.documentation is not None]
     texts += [text for item in items for found in item.retrieved.values() for text in found]
     names = _named(cursor, dict.fromkeys(texts))
@@ -70,9 +107,13 @@ def write_exam_items(
         for key, item in new.items()
     ]
     version = save_questions(cursor, questions, f"Imported {file}", author) if questions else None
+    described = {
+        key for (key,) in cursor.execute("SELECT question_id FROM items JOIN questions USING (question_key)").fetchall()
+    }
     facts = {
         key: ItemFacts(None if item.documentation is None else names[item.documentation], item.topic)
-        for key, item in new.items()
+        for key, item in by_id.items()
+        if key not in described
     }
     put_items(cursor, facts)
     found = _retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)

@@ -70,7 +70,7 @@ class Options:
 
     Args:
         source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Of an
-            exam the query that its items belong to.
+            exam the query that its items belong to; of samples of lm-evaluation-harness the student.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
@@ -489,17 +489,24 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
     return write
 
 
-def _answers(read: Callable[[Source, Report], Sequence[SatElsewhere]]) -> Reader:
-    """How files with answers of students are imported, given how one of them is read."""
+def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
+    """How files with answers of students are imported, given how one of them is read.
+
+    A student may be in several files that have no item in common.
+    """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-        found: dict[str, SatElsewhere] = {}
+        found: list[SatElsewhere] = []
         for source in sources:
-            for one in read(source, report):
-                if found.setdefault(one.student, one) is not one:
-                    report.refuse(source.name, None, f"another file has the student {one.student}, too")
+            for one in read(source, report, options.source):
+                if any(one.student == each.student and one.verdicts.keys() & each.verdicts for each in found):
+                    reason = (
+                        f"another file has the student {one.student} and the same items, too: import each with --name"
+                    )
+                    report.refuse(source.name, None, reason)
+                found.append(one)
         names = ", ".join(Path(source.name).name for source in sources)
-        return lambda cursor, keeper, author: write_answers(cursor, list(found.values()), names, author)
+        return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
 
     return read_all
 
@@ -578,8 +585,10 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
     "leaderboard": Importer(_leaderboard, NOTHING_LARGE),
-    "responses-matrix": Importer(_answers(read_matrix), frozenset({"answers"})),
-    "lm-eval": Importer(_answers(lambda source, report: [read_samples(source, report)]), frozenset({"answers"})),
+    "responses-matrix": Importer(
+        _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
+    ),
+    "lm-eval": Importer(_answers(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
     "students": Importer(_students, NOTHING_LARGE),
     "answers": Importer(_generated, frozenset({"generated_answers"})),
     "answer-verdicts": Importer(_answer_verdicts, NOTHING_LARGE),

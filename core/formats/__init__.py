@@ -8,7 +8,7 @@ from core.formats.answers import WrittenAnswer, read_answers
 from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
 from core.formats.batch_calls import URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
-from core.formats.exam import ExamItem
+from core.formats.exam import ExamItem, item_id
 from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
@@ -44,6 +44,7 @@ __all__ = [
     "detect",
     "exam",
     "graded",
+    "item_id",
     "looked_for",
     "name_runs",
     "passages",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,15 @@ class ExamItem:
     documentation: str | None = None
     topic: str | None = None
     retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
+    """The id of an item, from its words: the query id, `/`, and 12 hex digits of the hash of all its texts.
+
+    The order of choices is no part of it: a shuffled exam has the same items.
+    """
+    content = "\x1f".join((question, *sorted(choices)))
+    return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
 
 
 def is_exam(text: str) -> bool:

@@ -7,40 +7,58 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
+import orjson
+
 from core.errors import Report
+from core.formats.exam import item_id
 from core.formats.file_kind import Beginning, FileKind
 from core.formats.responses_matrix import SatElsewhere
 from core.formats.source import WHOLE, Limits, Refused, Source, first_of, good_id, open_lines, parse_object
-from core.text import clean_text
+from core.text import clean_text, first_few, without_marks
 from core.types import Question
+
+ID_KEYS = ("question_id", "id")
+VERDICTS = ("acc_norm", "acc", "exact_match")
+"""The verdicts that a line may have; the first of them counts."""
 
 EXAM = "exam"
 """The query of items that come with answers."""
 _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 
 
-def read_samples(source: Source, report: Report) -> SatElsewhere:
-    """Read what one student answered.
+def read_samples(source: Source, report: Report, student: str | None = None) -> SatElsewhere:
+    """Read the answers of one examinee.
 
-    A line is right where its `acc_norm` is 1, the score by the likelihood of a choice for each of its characters;
-    where it has none, where its `acc` is.
+    A line is right if its `acc_norm` is 1, the score by the likelihood of a choice for each of its characters; without
+    it, if its `acc` is 1; without that, if its `exact_match` is 1. If several filters give verdicts, that of the first
+    line counts.
 
     Args:
-        source: JSONL with `doc`, `acc` or `acc_norm`, and `resps`; the student is named by the file.
-        report: takes refused lines.
+        source: JSONL with `doc`, a verdict, and `resps`.
+        report: takes refused lines, and notes on verdicts and filters that are left out.
+        student: name of the examinee; for None the folder of a file that the harness named, else the file.
     """
     refused_before = report.count
     verdicts: dict[str, bool] = {}
     questions: list[Question] = []
+    counted: Any = None
     for number, line in open_lines(source, report, Limits(WHOLE)):
         if not line or line.isspace():
             continue
         try:
             row = parse_object(line)
             question = _question(row)
+            used = row.get("filter")
+            counted = counted if verdicts else used
+            if used != counted:
+                report.remark(source.name, number, f"the verdict by filter {used} is left out: {counted} counts")
+                continue
             if question.question_id in verdicts:
+                if first_of(row["doc"], ID_KEYS) is None:
+                    report.remark(source.name, number, "an item is there twice: the first one counts")
+                    continue
                 raise Refused(f"the item {question.question_id} is there twice")
-            if "acc_norm" not in row:
+            if "acc_norm" not in row and "acc" in row:
                 report.remark(source.name, number, "there is no acc_norm: acc is taken, whatever the choices' lengths")
             verdicts[question.question_id] = _verdict(row)
             questions.append(question)
@@ -48,38 +66,51 @@ def read_samples(source: Source, report: Report) -> SatElsewhere:
             report.refuse(source.name, number, str(refused))
     if not verdicts and report.count == refused_before:
         report.refuse(source.name, None, "the file has no samples in it")
-    return SatElsewhere(_student(source), verdicts, questions)
+    return SatElsewhere(student or _student(source), verdicts, questions)
 
 
 def _student(source: Source) -> str:
-    """The file's name without what the harness puts around it."""
-    return _TIME.sub("", source.stem.removeprefix("samples_")) or source.stem
+    """The folder of a file that the harness named, which it calls after the model; else the file's name."""
+    *folders, _ = re.split(r"[/\\]", source.name)
+    named = source.stem.removeprefix("samples_")
+    bare = _TIME.sub("", named)
+    if bare != named and folders and folders[-1] not in ("", ".", ".."):
+        return folders[-1]
+    return bare or source.stem
 
 
 def _verdict(row: Mapping[str, Any]) -> bool:
-    score = row.get("acc_norm", row.get("acc"))
-    if type(score) not in (int, float, bool) or score not in (0, 1):
-        raise Refused("acc_norm or acc is neither 0 nor 1")
-    return bool(score)
+    name = next((name for name in VERDICTS if name in row), None)
+    if name is None:
+        raise Refused(f"the verdict is missing: none of {', '.join(VERDICTS)}; the line has {first_few(list(row))}")
+    if type(row[name]) not in (int, float, bool) or row[name] not in (0, 1):
+        raise Refused(f"{name} is neither 0 nor 1")
+    return bool(row[name])
 
 
 def _question(row: Mapping[str, Any]) -> Question:
-    """The item of a line: its id in `doc`, else the number of the document; with its words where they are there."""
+    """The item of a line, with its words if they are known; its id is that in `doc`, else its words give it.
+
+    The number of a document is no id: those of every task begin at 0.
+    """
     doc = row.get("doc")
     if not isinstance(doc, dict):
         raise Refused("doc is no object")
-    name = first_of(doc, ("question_id", "id"))
-    question_id = good_id(str(row.get("doc_id")) if name is None else name, "item")
+    name = first_of(doc, ID_KEYS)
     text = first_of(doc, ("question", "query"))
     choices = doc.get("choices")
     labels: Sequence[Any] = ascii_uppercase
     if isinstance(choices, dict):
         labels, choices = choices.get("label") or labels, choices.get("text")
     whole = isinstance(choices, list) and len(choices) > 1 and all(isinstance(one, str) for one in choices)
-    if not isinstance(text, str) or not clean_text(text).strip() or not whole:
-        return Question(question_id, EXAM, None, "choice")
+    asked = clean_text(text).strip() if isinstance(text, str) else ""
+    given = [" ".join(clean_text(choice).split()) for choice in choices or []] if whole else []
+    content = asked or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
+    question_id = item_id(EXAM, content, without_marks(given)) if name is None else good_id(name, "item")
+    if not asked or not whole:
+        return Question(question_id, EXAM, asked or None, "choice")
     key = _key(first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels)
-    return Question(question_id, EXAM, clean_text(text), "choice", answer_key=key, choices=tuple(choices or []))
+    return Question(question_id, EXAM, asked, "choice", answer_key=key, choices=tuple(choices or []))
 
 
 def _key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | None:
@@ -102,7 +133,7 @@ def _is_record(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="lm-eval",
     title="Samples of lm-evaluation-harness",
-    what="answers of one student: samples_*.jsonl of lm-evaluation-harness, with doc and acc or acc_norm",
+    what="answers of one student: samples_*.jsonl of lm-evaluation-harness, with doc and acc_norm, acc or exact_match",
     extensions=("jsonl",),
     read=read_samples,
     write=None,

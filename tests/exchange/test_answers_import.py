@@ -9,12 +9,13 @@ import pytest
 
 from core import bank
 from core.errors import FileError, InputError
-from core.exchange import Imported, import_files
+from core.exchange import Imported, Options, import_files
 from core.formats import Source
-from core.pipelines import Plan, add_student, responses
+from core.pipelines import Plan, add_student, exam_items, responses
 from core.project import Project
 from core.types import Question
 from tests.made.exams import put_exam
+from tests.made.projects import new_project
 
 
 def take(project: Project, kind: str, folder: Path, preview: bool = False, **files: str) -> Imported:
@@ -94,3 +95,76 @@ def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Pa
     bank.save(project, [Question("plain", "exam", "Why?")], "more", "ann")
     with pytest.raises(InputError, match=r"plain of m\.csv is a question of the bank without choices"):
         take(project, "responses-matrix", tmp_path, m="student,plain\nx,1\n")
+
+
+def samples(*rows: tuple[dict[str, object], int]) -> str:
+    """A file of the harness: documents with verdicts, numbered from 0."""
+    return "".join(
+        json.dumps({"doc_id": at, "doc": doc, "resps": [], "acc": verdict, "acc_norm": verdict}) + "\n"
+        for at, (doc, verdict) in enumerate(rows)
+    )
+
+
+def doc(words: str, key: int = 0, **more: object) -> dict[str, object]:
+    return {"question": f"Which {words}?", "choices": [f"{words} {one}" for one in "abcd"], "answer": key, **more}
+
+
+def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_path: Path) -> None:
+    tasks = {name: samples(*((doc(f"{name} {at}"), at % 2) for at in range(3))) for name in ("arxiv", "devops")}
+    for name, text in tasks.items():
+        assert take(project, "lm-eval", tmp_path, **{f"samples_{name}_m": text}).counts["new items"] == 3
+    found = responses(project)
+    assert found.correct.shape == (2, 6)
+    assert [int((row == row).sum()) for row in found.correct] == [3, 3]
+    # One model, two tasks: one examinee, in one import or in two.
+    files = []
+    for name, text in tasks.items():
+        path = tmp_path / "out" / "model" / f"samples_{name}_2024-07-01T10-11-12.123456.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        files.append(Source.of(path))
+    counts = import_files(project, "lm-eval", files, "ann").counts
+    assert (counts["new answers"], counts.get("new items")) == (6, None)
+    assert responses(project, ["model"]).correct.tolist() == [[0, 1, 0, 0, 1, 0]]
+    named = import_files(project, "lm-eval", files, "ann", Options(source="mine")).counts
+    assert named["new answers"] == 6 and responses(project).names[-1] == "mine"
+    with pytest.raises(FileError):
+        import_files(project, "lm-eval", [files[0], files[0]], "ann")
+
+
+def test_an_id_with_other_words_is_refused_and_both_are_named(project: Project, tmp_path: Path) -> None:
+    take(project, "lm-eval", tmp_path, samples_a=samples((doc("metal", id="1"), 1)))
+    for other in (doc("colour", id="1"), doc("metal", key=2, id="1")):
+        with pytest.raises(InputError) as refusal:
+            take(project, "lm-eval", tmp_path, samples_b=samples((other, 1)))
+        assert "Which metal?" in refusal.value.message and str(other["question"]) in refusal.value.message
+    assert responses(project).names == ["a"]
+    # The same words under another id are the same item.
+    assert "new items" not in take(project, "lm-eval", tmp_path, samples_c=samples((doc("metal", id="9"), 0))).counts
+
+
+@pytest.mark.parametrize("ids", [{}, {"id": "theirs"}])
+def test_an_exam_and_its_answers_come_in_any_order(tmp_path: Path, ids: dict[str, str]) -> None:
+    answers = samples((doc("metal", 1, **ids), 1), (doc("colour"), 0))
+    exam = json.dumps([
+        {"question": f"Which {words}?", "choices": [f"{letter}) {words} {letter.lower()}" for letter in "ABCD"],
+         "correct_answer": f"{words} {'abcd'[key]}", "documentation": f"Source of {words}"}
+        for words, key in (("metal", 1), ("colour", 0), ("sound", 3))
+    ])  # fmt: skip
+    made = []
+    for order in (("lm-eval", "exam"), ("exam", "lm-eval"), ("lm-eval", "exam", "lm-eval", "exam")):
+        fresh = new_project(tmp_path / f"{'-'.join(order)}.duckdb")
+        for kind in order:
+            file = Source(
+                "samples_s.jsonl" if kind == "lm-eval" else "exam.json",
+                data=(answers if kind == "lm-eval" else exam).encode(),
+            )
+            import_files(fresh, kind, [file], "ann")
+        found = responses(fresh)
+        facts = {item.text: (item.key, item.source_text) for item in exam_items(fresh)}
+        right = {item.text: verdict for item, verdict in zip(exam_items(fresh), found.correct[0].tolist(), strict=True)}
+        made.append((facts, {text: None if verdict != verdict else verdict for text, verdict in right.items()}))
+        fresh.close()
+    assert made[0] == made[1] == made[2]
+    assert len(made[0][0]) == 3 and all(source for _, source in made[0][0].values())
+    assert sorted(map(str, made[0][1].values())) == ["0.0", "1.0", "None"]

@@ -76,10 +76,61 @@ def test_samples_name_the_student_by_the_file_and_take_acc_norm() -> None:
     found = read_samples(source("samples_llama-7b_2024-05-01T10-00-00.123.jsonl", text), report)
     assert not report.problems and [note.line for note in report.notes] == [4]
     assert found.student == "llama-7b"
-    assert found.verdicts == {"d1": True, "d2": False, "x": True, "7": True}
+    assert found.verdicts == {"d1": True, "d2": False, "x": True, found.questions[-1].question_id: True}
     first, _, third, last = found.questions
     assert (first.text, first.choices, first.answer_key) == ("Which is number 1?", ("a", "b", "c", "d"), "c")
     assert (third.answer_key, last.text) == ("q", None)
+
+
+def test_items_without_an_id_are_identified_by_their_words() -> None:
+    def items(*docs: dict[str, Any]) -> list[str]:
+        rows = [{"doc_id": at, "doc": doc, "resps": [], "acc_norm": 1} for at, doc in enumerate(docs)]
+        return list(read(read_samples, lines(*rows), "s.jsonl").verdicts)
+
+    metal, colour = ({"question": f"Which {what}?", "choices": ["x", "y"], "answer": 0} for what in ("metal", "colour"))
+    lettered = metal | {"choices": ["A) y", "B)  x"], "answer": 1}
+    open_ended, bare, other = {"question": "How many?"}, {"ctx": "So"}, {"ctx": "But"}
+    assert items(metal, colour, open_ended, bare, other)[::-1] == items(other, bare, open_ended, colour, metal)
+    assert items(metal) == items(lettered) and len(set(items(metal, colour, open_ended, bare, other))) == 5
+    report = Report()
+    text = lines(*({"doc_id": at, "doc": metal, "resps": [], "acc_norm": at} for at in (0, 1)))
+    assert list(read_samples(source("s.jsonl", text), report).verdicts.values()) == [False] and len(report.notes) == 1
+
+
+def test_of_several_filters_the_first_counts_and_the_others_are_noted() -> None:
+    rows = [
+        {
+            "doc_id": at,
+            "doc": {"question": f"Q{at}?"},
+            "filter": name,
+            "exact_match": float(at > 0) if name == "strict" else 1.0,
+        }
+        for name in ("strict", "flexible")
+        for at in range(3)
+    ]
+    for at, text in enumerate((lines(*rows), lines(*rows[::-1]))):
+        report = Report()
+        found = read_samples(source("samples_g_2025-01-02T03-04-05.1.jsonl", text), report)
+        assert list(found.verdicts.values()) == ([False, True, True] if at == 0 else [True] * 3)
+        assert not report.problems and len(report.notes) == 1 and found.student == "g"
+    with pytest.raises(FileError) as refusal:
+        read(read_samples, lines({"doc_id": 0, "doc": {"question": "Q?"}, "f1": 0.5}), "s.jsonl")
+    assert all(name in refusal.value.message for name in ("acc_norm", "acc", "exact_match", "f1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        ("out/meta__Llama/samples_arc_2024-07-01T10-11-12.123456.jsonl", "meta__Llama"),
+        ("C:\\out\\m1\\samples_arc_2024-07-01T10-11-12.123456.jsonl.gz", "m1"),
+        ("./samples_arc_2024-07-01T10-11-12.123456.jsonl", "arc"),
+        ("out/samples_m2.jsonl", "m2"),
+    ],
+)
+def test_an_examinee_is_named_after_the_folder_of_the_harness(name: str, student: str) -> None:
+    text = lines({"doc_id": 0, "doc": {"question": "Q?"}, "acc": 1})
+    assert read_samples(source(name, text), Report()).student == student
+    assert read_samples(source(name, text), Report(), "mine").student == "mine"
 
 
 @pytest.mark.parametrize(

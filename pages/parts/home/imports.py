@@ -93,10 +93,12 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
     """The files by kind, with the choices that their kinds have."""
     kinds = {row.kind for row in rows}
     judging = [row for row in rows if KINDS_OF_FILE[str(row.kind)].judges]
-    name = None
+    name = student = None
     if len(judging) == 1:
         proposed = KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
         name = st.text_input("Name of the source of judgments", value=proposed)
+    if [row.kind for row in rows].count("lm-eval") == 1:
+        student = st.text_input("Name of the examinee", placeholder="named after the file") or None
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold texts, one a query")
@@ -104,7 +106,7 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
         Group(
             kind,
             [row.source for row in rows if row.kind == kind],
-            Options(name if KINDS_OF_FILE[kind].judges else None, skip, gold),
+            Options(name if KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None, skip, gold),
         )
         for kind in IMPORTERS
         if kind in kinds
