@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import orjson
 
-from core.formats.source import Source
+from core.formats.source import Refused, Source, header_of
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
 """As what the beginning of a file may be read: a JSON list, the first object of JSONL, a JSON map, columns that white
@@ -57,8 +57,11 @@ class Beginning:
 
     @cached_property
     def header(self) -> list[str]:
-        """The first line's cells in lower case, whatever separates them."""
-        return [cell.strip().lower() for cell in re.split("[,;\t]", self.lines[0])]
+        """The first line's cells as names, whatever separates them; nothing if it is no line of a table."""
+        try:
+            return header_of(self.lines[0])[1]
+        except Refused:
+            return []
 
     @cached_property
     def cells(self) -> list[list[str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Set
+from typing import Any, TextIO
 
 import orjson
 
@@ -12,11 +12,20 @@ from core.errors import Report
 from core.formats import queries
 from core.formats.car_outlines import is_outline
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import Refused, Source, first_of, good_id, good_text, open_lines, parse_object
+from core.formats.source import (
+    Refused,
+    Source,
+    good_id,
+    good_text,
+    note_unread,
+    open_lines,
+    open_rows,
+    value_of,
+)
 from core.types import Passage
 
-ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id")
-TEXT_KEYS = ("text", "passage", "contents", "body")
+ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id", "doc_id", "_id", "docno", "segment_id", "corpus_id")
+TEXT_KEYS = ("text", "passage", "contents", "body", "segment", "content", "abstract")
 NAMED = re.compile("passage|corpus|collection|doc")
 LONG = 200
 """Characters on average that make texts passages rather than queries."""
@@ -26,28 +35,26 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
     """Stream passages; an id that occurs twice is yielded twice, since the file may not fit in memory.
 
     Args:
-        source: JSONL with an id and a text, or lines `id<TAB>text`.
+        source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A `title` goes in front
+            of the text.
         report: takes refused lines.
 
     Yields:
         Passages in file order.
     """
     refused_before = report.count
-    of_line: Callable[[str], Passage] | None = None
     any_read = False
-    for number, line in open_lines(source, report):
-        if not line or line.isspace():
-            continue
-        if of_line is None:
-            of_line = _of_json if line.lstrip().startswith("{") else _of_cells
-            if of_line is _of_cells and _is_header(line):
-                report.remark(source.name, number, "the line is a header")
-                continue
+    lines = open_lines(source, report)
+    for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
         try:
-            passage = of_line(line)
+            passage = _passage_of(row)
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
+        if len(row) > 2:
+            if row.get("title"):
+                report.remark(source.name, number, "the title goes in front of the text")
+            note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
         any_read = True
         yield passage
     if not any_read and report.count == refused_before:
@@ -66,25 +73,27 @@ def has_keys(keys: Set[str]) -> bool:
     return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
 
 
-def _is_header(line: str) -> bool:
-    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
-    return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
+def _passage_of(row: dict[str, Any]) -> Passage:
+    passage_id = good_id(value_of(row, ID_KEYS, "passage id"), "passage")
+    text, title = good_text(value_of(row, TEXT_KEYS, "passage's text"), "passage's text"), row.get("title")
+    # As BEIR has it; some texts begin with their title already.
+    if isinstance(title, str) and title.strip() and not text.startswith(title):
+        text = f"{title.strip()} {text}"
+    return Passage(passage_id, text)
 
 
-def _of_json(line: str) -> Passage:
-    row = parse_object(line)
-    return Passage(good_id(first_of(row, ID_KEYS), "passage"), good_text(first_of(row, TEXT_KEYS), "passage's text"))
-
-
-def _of_cells(line: str) -> Passage:
+def _of_cells(line: str) -> dict[str, Any]:
     passage_id, tab, text = line.partition("\t")
     if not tab:
-        raise Refused("the line has no tab between id and text")
-    return Passage(good_id(passage_id.strip(), "passage"), good_text(text.strip(), "passage's text"))
+        raise Refused("the line has no tab between id and text, and no header names its columns")
+    return {"passage_id": passage_id.strip(), "text": text.strip()}
 
 
 def _is_record(beginning: Beginning) -> bool:
-    keys = beginning.keys
+    return _are_keys(beginning.keys, beginning)
+
+
+def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
     if is_outline(keys) or not has_keys(keys):
         return False
     of_passages = NAMED.search(beginning.name) or keys & {"contents", "body"} or not queries.has_keys(keys)
@@ -92,6 +101,9 @@ def _is_record(beginning: Beginning) -> bool:
 
 
 def _is_table(beginning: Beginning) -> bool:
+    header = set(beginning.header)
+    if has_keys(header) or queries.has_keys(header):
+        return _are_keys(header, beginning)
     if not queries.is_text_table(beginning):
         return False
     rows = beginning.cells

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Set
+from itertools import chain
 from typing import Any, TextIO
 
 import orjson
@@ -18,20 +19,24 @@ from core.formats.source import (
     Refused,
     Source,
     check_cells,
-    first_of,
     good_id,
     good_text,
     is_number,
+    note_unread,
     open_lines,
+    open_rows,
     parse_json,
-    parse_object,
     parse_pairs,
+    value_of,
 )
 from core.types import Query, Subtopic
 
-ID_KEYS = ("query_id", "qid", "id", "topic_id")
-TEXT_KEYS = ("text", "query", "query_text", "title")
+ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_id")
+TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
+NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
+"""What becomes the narrative, in this order, with an empty line between two."""
 NAMED = re.compile("quer|topic")
+_READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
 
 def read_queries(source: Source, report: Report) -> list[Query]:
@@ -39,9 +44,9 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
     Args:
         source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
-            JSONL with an id, a text, and optionally `narrative`, `answer` or `answers` (a text, or a list of
-            texts that are all correct) and `subtopics`
-            (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
+            JSONL or a table with a header, with an id, a text, and optionally `narrative` (or others of
+            `NARRATIVE_KEYS`), `answer` or `answers` (a text, or a list of texts that are all correct) and, in JSONL,
+            `subtopics` (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
             (`core.formats.car_outlines`).
         report: takes refused lines, among them an id with a second, different content.
 
@@ -93,15 +98,15 @@ def query_of(row: dict[str, Any]) -> Query:
     Raises:
         Refused: id or text is missing or unusable, or the answers or subtopics are not in form.
     """
-    narrative = row.get("narrative")
+    narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
     answers = _answers(row)
     subtopics = row.get("subtopics") or []
     if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
         raise Refused("the subtopics are not a list of objects with subtopic_id and text")
     return Query(
-        good_id(first_of(row, ID_KEYS), "query"),
-        good_text(first_of(row, TEXT_KEYS), "query's text"),
-        None if narrative is None else good_text(narrative, "narrative"),
+        good_id(value_of(row, ID_KEYS, "query id"), "query"),
+        good_text(value_of(row, TEXT_KEYS, "query's text"), "query's text"),
+        "\n\n".join(narrative) or None,
         tuple(
             Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
             for s in subtopics
@@ -133,25 +138,20 @@ def is_text_table(beginning: Beginning) -> bool:
 
 def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
-    row_of = None
-    for number, line in lines:
-        if not line or line.isspace():
-            continue
-        if row_of is None:
-            if line.lstrip().startswith("["):
-                yield from _list(source, report, number, [line, *(rest for _, rest in lines)])
-                return
-            if line.lstrip().startswith("{") and not _is_row(line):
-                yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
-                return
-            row_of = _of_json if line.lstrip().startswith("{") else _of_cells
-            if row_of is _of_cells and _is_header(line):
-                report.remark(source.name, number, "the line is a header")
-                continue
+    number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
+    if line.lstrip().startswith("[") or (line.lstrip().startswith("{") and not _is_row(line)):
+        read = _list if line.lstrip().startswith("[") else _map
+        yield from read(source, report, number, [line, *(rest for _, rest in lines)])
+        return
+    for at, row in open_rows(chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
         try:
-            yield number, row_of(line)
+            if is_outline(row):
+                yield at, outline_of(row)
+                continue
+            yield at, query_of(row)
+            note_unread(row, _READ, source.name, at, report)
         except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+            report.refuse(source.name, at, str(refused))
 
 
 def _is_row(line: str) -> bool:
@@ -163,16 +163,6 @@ def _is_row(line: str) -> bool:
         # JSONL with an id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
     return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
-
-
-def _is_header(line: str) -> bool:
-    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
-    return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
-
-
-def _of_json(line: str) -> Query:
-    row = parse_object(line)
-    return outline_of(row) if is_outline(row) else query_of(row)
 
 
 def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
@@ -195,13 +185,12 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
             report.refuse(source.name, None, f"page {at}: {refused}")
 
 
-def _of_cells(line: str) -> Query:
+def _of_cells(line: str) -> dict[str, Any]:
     check_cells(line, "\t")
     cells = line.split("\t")
     if len(cells) not in (2, 3):
         raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative")
-    narrative = cells[2].strip() if len(cells) == 3 else ""
-    return Query(good_id(cells[0].strip(), "query"), good_text(cells[1].strip(), "query's text"), narrative or None)
+    return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
@@ -212,6 +201,8 @@ def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterat
             report.refuse(source.name, start, str(refused))
 
 
+_NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")
+"""Names of keys, so that an object with one is no map of queries by their ids."""
 _TEXTS = re.compile(rf"{ENTRY}{WORDS}\s*[,}}]")
 
 KIND = FileKind(
@@ -225,7 +216,7 @@ KIND = FileKind(
     looks_like={
         "list": lambda beginning: is_outline_list(beginning.text),
         "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
-        "map": lambda beginning: bool(_TEXTS.match(beginning.text)),
-        "cells": is_text_table,
+        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not any(map(_NAMES.fullmatch, beginning.keys)),
+        "cells": lambda beginning: has_keys(set(beginning.header)) or is_text_table(beginning),
     },
 )

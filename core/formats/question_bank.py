@@ -26,12 +26,15 @@ from core.formats.source import (
     Refused,
     Source,
     check_cells,
+    first_of,
     good_id,
     good_text,
+    note_unread,
     open_lines,
     parse_json,
     parse_object,
     peek,
+    value_of,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
 from core.limits import exceeded, limit
@@ -51,6 +54,18 @@ COLUMNS = (
     "note",
 )
 KNOWN = {*COLUMNS, "query_text"}
+QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
+QUERY_TEXTS = ("query_text", "query", "title_query", "title")
+IMPORTANCE = {
+    "vital": 1.0,
+    "must": 1.0,
+    "must_have": 1.0,
+    "okay": 0.5,
+    "should": 0.5,
+    "should_have": 0.5,
+    "avoid": -1.0,
+}
+"""The weights of TREC's importances of nuggets; `failed` makes a nugget inactive."""
 TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
 """Columns that only questions have."""
 NAMED = re.compile("bank|question|nugget")
@@ -152,11 +167,11 @@ def question_of(row: dict[str, Any]) -> Question:
     Raises:
         Refused: a value is missing or unusable.
     """
-    query_id = good_id(row.get("query_id"), "query")
-    text = _optional(row, "text")
+    query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
+    text = next((text for key in PAIR_TEXTS if (text := _optional(row, key)) is not None), None)
     question_id = row.get("question_id")
     if question_id in (None, ""):
-        text = good_text(text, "question's text")
+        text = good_text(value_of(row, PAIR_TEXTS, "question's text"), "question's text")
         question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     kind = _given(row, "kind", "question")
     if kind not in KINDS:
@@ -208,7 +223,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
         try:
             row = parse_object(line)
             if any(key in row for key in ITEM_KEYS):
-                yield number, *_rubric(row)
+                yield number, *_rubric(row, source.name, number, report)
             else:
                 yield number, *_ours(row, source.name, number, report)
         except Refused as refused:
@@ -216,7 +231,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
 
 
 def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
-    for name in row.keys() - KNOWN:
+    for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
         report.remark(file, number, f"the column {name} is unknown and ignored")
     question = question_of(row)
     if question.text is None:
@@ -225,19 +240,39 @@ def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[
     return (None if query_text is None else Query(question.query_id, query_text)), [question]
 
 
-def _rubric(row: dict[str, Any]) -> tuple[Query, list[Question]]:
-    query_id = good_id(row.get("query_id"), "query")
-    text = good_text(row.get("query_text"), "query's text")
+def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
+    query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
+    text = first_of(row, QUERY_TEXTS)
+    # Without it the query shows its id until its words come.
+    text = "" if text is None else good_text(text, "query's text")
     facet_id = row.get("facet_id")
     subtopics: tuple[Subtopic, ...] = ()
     if facet_id is not None:
         text, _, facet = text.partition(" / ")
         subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
-    items = next(row[key] for key in ITEM_KEYS if key in row)
+    holder = next(key for key in ITEM_KEYS if key in row)
+    items = row[holder]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise Refused("the items are not a list of objects")
-    questions = [_rubric_item(item, query_id, facet_id) for item in items]
+    questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
     return Query(query_id, text, subtopics=subtopics), questions
+
+
+def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, report: Report) -> dict[str, Any]:
+    """An item of RUBRIC as it is; a nugget of TREC RAG, which has a text and an importance, in RUBRIC's form."""
+    if "text" not in item or not item.keys().isdisjoint({"nugget_text", "question_text"}):
+        return item
+    kind = "nugget" if holder == "nuggets" else "question"
+    note_unread(item, (("text",), ("importance",)), file, number, report)
+    importance = item.get("importance")
+    weight = IMPORTANCE.get(importance, importance) if isinstance(importance, str) else importance
+    usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
+    if importance == "failed":
+        report.remark(file, number, "a nugget of importance failed is kept inactive")
+        return usual | {"active": False}
+    if weight != importance:
+        report.remark(file, number, f"importance {importance} is taken as the weight {weight:g}")
+    return usual | {"weight": weight}
 
 
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
@@ -258,6 +293,8 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
         "subtopic_id": item.get("facet_id", facet_id),
         "answer_key": key,
         "choices": choices,
+        "weight": item.get("weight"),
+        "active": item.get("active"),
     }
     return question_of(row)
 
@@ -310,8 +347,8 @@ def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> It
     csv.field_size_limit(limit("CELL"))
     number, header = lines.__next__()
     names = [name.strip().lower() for name in re.split("[,;\t]", header, maxsplit=limit("CELLS"))]
-    if "query_id" not in names or not {"text", "question_id"} & set(names):
-        reason = "the file is neither JSONL nor CSV with a header that names query_id and text"
+    if set(names).isdisjoint(QUERY_KEYS) or set(names).isdisjoint((*PAIR_TEXTS, "question_id")):
+        reason = f"the file is neither JSONL nor a table with a header: no query_id and text in {', '.join(names)}"
         report.refuse(file, number, reason)
         return
     delimiter = max(",;\t", key=header.count)
@@ -404,7 +441,7 @@ _NUGGETS = re.compile(rf'\{{\s*({KEY}\{{\s*\}}\s*,\s*)*{KEY}{ENTRY}\{{\s*"(text|
 
 def _is_record(beginning: Beginning) -> bool:
     keys = beginning.keys
-    if "query_id" in keys and keys & {*ITEM_KEYS, *TELLING}:
+    if not keys.isdisjoint(QUERY_KEYS) and keys & {*ITEM_KEYS, *TELLING, "question"}:
         return True
     # An id and a text are a question's where the file is named so, unless they can be nothing but something else's.
     of_others = is_outline(keys) or is_passage(keys) or not is_query(keys)

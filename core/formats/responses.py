@@ -22,6 +22,7 @@ from core.formats.source import (
     parse_json,
     parse_object,
     parse_pairs,
+    value_of,
 )
 from core.text import clean_text
 from core.types import Response, Sentence
@@ -109,14 +110,16 @@ def _is_row(line: str) -> bool:
 def _response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
     metadata = row.get("metadata")
     fields = {**metadata, **row} if isinstance(metadata, dict) else row
-    query_id = good_id(first_of(fields, QUERY_KEYS), "query")
+    query_id = good_id(value_of(fields, QUERY_KEYS, "query id"), "query")
     run = first_of(fields, RUN_KEYS)
     run = good_id(source.stem if run is None else run, "run")
     query_text = first_of(fields, QUERY_TEXT_KEYS)
     query_text = None if query_text is None else good_text(query_text, "query's text").strip()
     listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
     if listed is None:
-        return Response(run, query_id, _text(first_of(fields, TEXT_KEYS)), query_text, (), source.name, line)
+        return Response(
+            run, query_id, _text(value_of(fields, TEXT_KEYS, "response's text")), query_text, (), source.name, line
+        )
     references = fields.get("references") or []
     if not isinstance(references, list):
         raise Refused("the references are not a list")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,6 +28,8 @@ from core.text import LONGEST_ID, fault_of_id, quoted
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
+KEYS_NAMED = 20
+"""Keys of a line that a message names at most."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file that are looked at together: what is left over of them is copied for every member."""
@@ -429,6 +433,107 @@ def good_text(value: object, what: str) -> str:
 def first_of(row: dict[str, Any], keys: Sequence[str]) -> Any:
     """The value of the first of several keys that an object has; None without any."""
     return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
+    """The value of the first of several keys that an object has.
+
+    Raises:
+        Refused: it has none of them; the message names those that it has.
+    """
+    value = first_of(row, keys)
+    if value is None:
+        has = ", ".join(map(str, list(row)[:KEYS_NAMED])) or "nothing"
+        raise Refused(f"the {what} is missing: the line has {has}; known are {', '.join(keys)}")
+    return value
+
+
+def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str, line: int, report: Report) -> None:
+    """Note the keys of an object that hold text and are not read; no note for a text that is read under another key.
+
+    Args:
+        groups: keys of which the first one that the object has is read.
+    """
+    read = {next((key for key in keys if row.get(key) is not None), "") for keys in groups}
+    for key, value in row.items():
+        if key in read or not isinstance(value, str) or not value.strip():
+            continue
+        if all(value != row.get(other) for other in read):
+            report.remark(file, line, f"{key} is not read")
+
+
+def open_rows(
+    lines: Iterable[tuple[int, str]],
+    file: str,
+    report: Report,
+    keys: tuple[Sequence[str], Sequence[str]],
+    of_cells: Callable[[str], dict[str, Any]],
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read lines as objects: JSON objects, or the rows of a table with or without a header.
+
+    Args:
+        lines: with their numbers; blank ones are left out.
+        report: takes refused lines.
+        keys: what the id may be called, and what the text may be called. A first line that has one of each is a header.
+        of_cells: reads a line of a table that has no header.
+    """
+    of_line: Callable[[str], dict[str, Any]] | None = None
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            if of_line is None:
+                of_line = parse_object if line.lstrip().startswith("{") else of_cells
+                separator, names = ("", []) if of_line is parse_object else header_of(line)
+                if separator and not set(names).isdisjoint(keys[0]):
+                    value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
+                    report.remark(file, number, "the line is a header")
+                    if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
+                        of_line = partial(_named_cells, names, separator)
+                    continue
+            yield number, of_line(line)
+        except Refused as refused:
+            report.refuse(file, number, str(refused))
+
+
+SEPARATORS = "\t;,"
+
+
+def header_of(line: str) -> tuple[str, list[str]]:
+    """The separator of a table's first line, and its cells as the keys of an object would be written.
+
+    A tab separates if the line has one, else the more frequent one of semicolon and comma, else white space (empty).
+    """
+    separator = max(SEPARATORS, key=lambda sign: (line.count(sign) > 0, sign == "\t", line.count(sign)))
+    separator = separator if separator in line else ""
+    return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line of a table, without blanks around them; quotation marks count beside commas and semicolons.
+
+    Args:
+        separator: empty for white space.
+
+    Raises:
+        Refused: a quotation mark is not closed, or there are too many cells.
+    """
+    if not separator:
+        return line.split()
+    check_cells(line, separator)
+    if separator == "\t":
+        return [cell.strip() for cell in line.split(separator)]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
+    except csv.Error as fault:
+        raise Refused(f"the line is no line of a table: {fault}") from fault
+
+
+def _named_cells(names: Sequence[str], separator: str, line: str) -> dict[str, Any]:
+    cells = cells_of(line, separator)
+    if len(cells) != len(names):
+        raise Refused(f"the line has {len(cells)} cells; the header has {len(names)}")
+    return {name: cell for name, cell in zip(names, cells, strict=True) if cell}
 
 
 def is_number(cell: str) -> bool:

@@ -110,7 +110,12 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
             "file:2: the line has 1 tab-separated cells; it needs id, text, maybe narrative",
         ),
         ("queries", "q1\tone\nq1\ttwo\n", "file:2: query q1 is already on line 1 with another content"),
-        ("queries", '{"qid": "1", "text": "a"}\n{"qid": "2"}\n', "file:2: the query's text is missing"),
+        (
+            "queries",
+            '{"qid": "1", "text": "a"}\n{"qid": "2"}\n',
+            "file:2: the query's text is missing: the line has qid; known are text, query, query_text, title,"
+            " topic_title",
+        ),
         ("queries", '{"1": 5}', "file:1: the text of query 1 is not a text"),
         (
             "passages",
@@ -128,7 +133,12 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
             "file:1: the kind 'riddle' is none of question, nugget, choice",
         ),
         ("bank", OURS + ', "active": 1}\n', "file:1: active is 1, not true or false"),
-        ("bank", '{"query_id": "q", "weight": 1}\n', "file:1: the question's text is missing"),
+        (
+            "bank",
+            '{"query_id": "q", "weight": 1}\n',
+            "file:1: the question's text is missing: the line has query_id, weight; known are text, question,"
+            " question_text",
+        ),
         (
             "bank",
             "query_id,text,weight\nq,A?,inf\n",
@@ -138,7 +148,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         (
             "bank",
             "some words\n",
-            "file:1: the file is neither JSONL nor CSV with a header that names query_id and text",
+            "file:1: the file is neither JSONL nor a table with a header: no query_id and text in some words",
         ),
         (
             "leaderboard",
