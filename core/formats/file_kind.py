@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import orjson
 
-from core.formats.source import Refused, Source, header_of
+from core.formats.source import Refused, Source, cells_of, header_of
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
 """As what the beginning of a file may be read: a JSON list, the first object of JSONL, a JSON map, columns that white
@@ -65,8 +65,12 @@ class Beginning:
 
     @cached_property
     def cells(self) -> list[list[str]]:
-        """What tabs separate in each line."""
-        return [[cell.strip() for cell in line.split("\t")] for line in self.lines]
+        """The cells of each line, separated as in the first; each line is one cell if they cannot be taken apart."""
+        try:
+            separator = header_of(self.lines[0])[0]
+            return [cells_of(line, separator) for line in self.lines]
+        except Refused:
+            return [[line] for line in self.lines]
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def has_keys(keys: Set[str]) -> bool:
 def is_text_table(beginning: Beginning) -> bool:
     """Whether lines begin with an id and a text: those of queries, or of passages."""
     rows = beginning.cells
-    if any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
+    if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
         return False
     return not all(is_number(row[1]) for row in rows if len(row) > 1)
 

@@ -18,26 +18,24 @@ from core.formats.car_outlines import is_outline
 from core.formats.file_kind import ENTRY, KEY, Beginning, FileKind
 from core.formats.nugget_map import is_nugget_map, read_nugget_map
 from core.formats.passages import has_keys as is_passage
-from core.formats.queries import ID_KEYS, is_text_table
 from core.formats.queries import has_keys as is_query
+from core.formats.queries import is_text_table
 from core.formats.source import (
     WHOLE,
     Limits,
     Refused,
     Source,
-    check_cells,
     first_of,
     good_id,
     good_text,
     note_unread,
     open_lines,
+    open_rows,
     parse_json,
-    parse_object,
     peek,
     value_of,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
-from core.limits import exceeded, limit
 from core.tables import disarmed, rearmed
 from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
@@ -210,24 +208,28 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
         for query, found in read_tqa(source, report, text):
             yield start[0], query, found
         return
-    if not start[1].lstrip().startswith("{"):
-        yield from (_read_pairs if _is_pair(start[1]) else _read_csv)(lines, source.name, report)
-        return
-    if is_nugget_map(start[1]):
+    is_json = start[1].lstrip().startswith("{")
+    if is_json and is_nugget_map(start[1]):
         for query, found in read_nugget_map(source, report, start[0], [line for _, line in lines]):
             yield start[0], query, found
         return
-    for number, line in lines:
-        if not line or line.isspace():
-            continue
+    texts = (*PAIR_TEXTS, "question_id")
+    for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _pair, exact=True):
         try:
-            row = parse_object(line)
-            if any(key in row for key in ITEM_KEYS):
+            if is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row, source.name, number, report)
             else:
-                yield number, *_ours(row, source.name, number, report)
+                yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
+
+
+def _pair(line: str) -> dict[str, Any]:
+    """A line without a header, of a query id and a question."""
+    cells = [cell.strip() for cell in line.split("\t", 2)]
+    if len(cells) != 2:
+        raise Refused("the line is not a query id, a tab and a question, and no header names query_id and text")
+    return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
 
 
 def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
@@ -311,80 +313,9 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
         queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
 
 
-def _is_pair(line: str) -> bool:
-    """Whether the first line of a table is a query id and a question, or the header of such lines."""
-    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
-    return len(cells) == 2 and (cells[0] != "query_id" or cells[1] not in ("text", "question_id"))
-
-
-def _read_pairs(lines: Iterator[tuple[int, str]], file: str, report: Report) -> Iterator[_Found]:
-    """Read lines `query_id<TAB>question`, with or without a header."""
-    for at, (number, line) in enumerate(lines):
-        if not line or line.isspace():
-            continue
-        cells = [cell.strip() for cell in line.split("\t", 2)]
-        if at == 0 and cells[0].lower() in ID_KEYS and cells[1].lower() in PAIR_TEXTS:
-            report.remark(file, number, "the line is a header")
-            continue
-        try:
-            if len(cells) != 2:
-                raise Refused("the line is not a query id, a tab and a question")
-            yield number, None, [question_of({"query_id": cells[0], "text": good_text(cells[1], "question's text")})]
-        except Refused as refused:
-            report.refuse(file, number, str(refused))
-
-
-def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> Iterator[_Found]:
-    at = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal at
-        for number, line in lines:
-            at = number
-            check_cells(line, delimiter)
-            yield line + "\n"
-
-    csv.field_size_limit(limit("CELL"))
-    number, header = lines.__next__()
-    names = [name.strip().lower() for name in re.split("[,;\t]", header, maxsplit=limit("CELLS"))]
-    if set(names).isdisjoint(QUERY_KEYS) or set(names).isdisjoint((*PAIR_TEXTS, "question_id")):
-        reason = f"the file is neither JSONL nor a table with a header: no query_id and text in {', '.join(names)}"
-        report.refuse(file, number, reason)
-        return
-    delimiter = max(",;\t", key=header.count)
-    rows = csv.reader(texts(), delimiter=delimiter, strict=True)
-    at = number
-    while True:
-        number = at + 1
-        try:
-            cells = next(rows, None)
-        except csv.Error as error:
-            long = "field larger than field limit" in str(error)
-            reason = (
-                exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
-            )
-            report.refuse(file, number, reason)
-            return
-        except Refused as refused:
-            report.refuse(file, at, str(refused))
-            return
-        if cells is None:
-            return
-        if not any(cells):
-            continue
-        if len(cells) != len(names):
-            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(names)}")
-            continue
-        try:
-            row = _typed({name: rearmed(cell) for name, cell in zip(names, cells, strict=True)})
-            yield number, *_ours(row, file, number, report)
-        except Refused as refused:
-            report.refuse(file, number, str(refused))
-
-
 def _typed(cells: dict[str, str]) -> dict[str, Any]:
     """The cells of a CSV row as the values that our JSONL would have."""
-    row: dict[str, Any] = {name: cell for name, cell in cells.items() if cell != ""}
+    row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
     if "weight" in row:
         try:
             row["weight"] = float(row["weight"])

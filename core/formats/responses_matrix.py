@@ -9,7 +9,7 @@ from typing import TextIO
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import SMALL, Limits, Refused, Source, check_cells, good_id, open_lines
+from core.formats.source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines
 from core.tables import disarmed, rearmed
 from core.types import Question
 
@@ -88,20 +88,24 @@ def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool |
 
 
 def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
-    """The lines of a small CSV or TSV file in cells, blank ones left out; commas or tabs, as the header has them."""
-    found = []
-    delimiter = ""
+    """The lines of a small table in cells, blank ones left out, with the column of students in front.
+
+    The separator is that of the first line. If no column is called student or examinee, it is the first one.
+    """
+    found: list[tuple[int, list[str]]] = []
+    separator: str | None = None
+    names: list[str] = []
     for number, line in open_lines(source, report, Limits(SMALL)):
         if not line.strip():
             continue
-        delimiter = delimiter or ("\t" if "\t" in line else ",")
         try:
-            check_cells(line, delimiter)
-            cells = next(csv.reader([line], delimiter=delimiter, strict=True))
-        except (Refused, csv.Error) as fault:
-            report.refuse(source.name, number, f"the line is no line of a table: {fault}")
-            continue
-        found.append((number, [rearmed(cell.strip()) for cell in cells]))
+            separator = header_of(line)[0] if separator is None else separator
+            cells = [rearmed(cell) for cell in cells_of(line, separator)]
+            names = [cell.lower() for cell in cells] if not found else names
+            at = next((names.index(name) for name in STUDENT if name in names), 0)
+            found.append((number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]))
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
     return found
 
 
@@ -117,10 +121,10 @@ def _items(cells: Sequence[str]) -> list[str]:
 
 
 def is_verdicts(beginning: Beginning) -> bool:
-    """Whether the lines that are whole for sure hold verdicts after a name."""
-    rows = [[cell.strip() for cell in line.replace("\t", ",").split(",")] for line in beginning.lines[1:]]
-    rows = rows[:-1] or rows
-    return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in row[1:])
+    """Whether the lines that are whole for sure hold verdicts beside a name."""
+    rows = beginning.cells[1:-1] or beginning.cells[1:]
+    at = next((beginning.header.index(name) for name in STUDENT if name in beginning.header), 0)
+    return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in (*row[:at], *row[at + 1 :]))
 
 
 KIND = FileKind(
@@ -130,5 +134,5 @@ KIND = FileKind(
     extensions=("csv", "tsv"),
     read=read_matrix,
     write=write_matrix,
-    looks_like={"cells": lambda begins: begins.header[0] == "student" and is_verdicts(begins)},
+    looks_like={"cells": lambda begins: not set(STUDENT).isdisjoint(begins.header) and is_verdicts(begins)},
 )

@@ -12,7 +12,6 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
@@ -463,11 +462,12 @@ def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str,
 
 
 def open_rows(
-    lines: Iterable[tuple[int, str]],
+    lines: Iterator[tuple[int, str]],
     file: str,
     report: Report,
     keys: tuple[Sequence[str], Sequence[str]],
     of_cells: Callable[[str], dict[str, Any]],
+    exact: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read lines as objects: JSON objects, or the rows of a table with or without a header.
 
@@ -476,6 +476,7 @@ def open_rows(
         report: takes refused lines.
         keys: what the id may be called, and what the text may be called. A first line that has one of each is a header.
         of_cells: reads a line of a table that has no header.
+        exact: whether cells keep their blanks, and quotation marks count beside tabs, too.
     """
     of_line: Callable[[str], dict[str, Any]] | None = None
     for number, line in lines:
@@ -489,11 +490,56 @@ def open_rows(
                     value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
                     report.remark(file, number, "the line is a header")
                     if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
-                        of_line = partial(_named_cells, names, separator)
+                        yield from _table_rows(lines, number, names, separator, exact, file, report)
+                        return
                     continue
             yield number, of_line(line)
         except Refused as refused:
             report.refuse(file, number, str(refused))
+
+
+def _table_rows(
+    lines: Iterator[tuple[int, str]],
+    at: int,
+    names: Sequence[str],
+    separator: str,
+    exact: bool,
+    file: str,
+    report: Report,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows below a header, whose quoted cells may have line ends; without their empty cells."""
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            check_cells(line, separator)
+            yield line + "\n"
+
+    csv.field_size_limit(limit("CELL"))
+    quoting = csv.QUOTE_MINIMAL if exact or separator != "\t" else csv.QUOTE_NONE
+    rows = csv.reader(texts(), delimiter=separator, strict=True, quoting=quoting)
+    while True:
+        number = at + 1
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            long = "field larger than field limit" in str(error)
+            reason = (
+                exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
+            )
+            report.refuse(file, number, reason)
+            return
+        except Refused as refused:
+            report.refuse(file, at, str(refused))
+            return
+        if cells is None:
+            return
+        cells = cells if exact else [cell.strip() for cell in cells]
+        if len(cells) == len(names):
+            yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+        elif any(cells):
+            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(names)}")
 
 
 SEPARATORS = "\t;,"
@@ -527,13 +573,6 @@ def cells_of(line: str, separator: str) -> list[str]:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
     except csv.Error as fault:
         raise Refused(f"the line is no line of a table: {fault}") from fault
-
-
-def _named_cells(names: Sequence[str], separator: str, line: str) -> dict[str, Any]:
-    cells = cells_of(line, separator)
-    if len(cells) != len(names):
-        raise Refused(f"the line has {len(cells)} cells; the header has {len(names)}")
-    return {name: cell for name, cell in zip(names, cells, strict=True) if cell}
 
 
 def is_number(cell: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.responses_matrix import is_verdicts, table_lines
+from core.formats.responses_matrix import STUDENT, is_verdicts, table_lines
 from core.formats.source import Refused, Source, good_id
 
 ALIASES = {
@@ -49,7 +49,8 @@ def read_factors(source: Source, report: Report) -> Factors:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    return beginning.header[0] == "student" and len(beginning.header) > 1 and not is_verdicts(beginning)
+    header = beginning.header
+    return not set(STUDENT).isdisjoint(header) and len(header) > 1 and not is_verdicts(beginning)
 
 
 KIND = FileKind(

@@ -148,7 +148,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         (
             "bank",
             "some words\n",
-            "file:1: the file is neither JSONL nor a table with a header: no query_id and text in some words",
+            "file:1: the line is not a query id, a tab and a question, and no header names query_id and text",
         ),
         (
             "leaderboard",
