@@ -194,11 +194,18 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard that came from a file: systems with the scores of one measure."""
+    """A leaderboard that came from a file: systems with the scores of one measure.
+
+    Args:
+        per_query: score by query by system, if the file has them.
+        apart: the cells that tell rows of the same system apart, of which the first counts.
+    """
 
     name: str
     measure: str
     rows: list[BoardRow]
+    per_query: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ from core.project import (
     write_responses,
 )
 from core.text import first_few
-from core.types import Judgment, Query, Question
+from core.types import Board, Judgment, Query, Question
 
 
 @dataclass(frozen=True)
@@ -479,14 +479,36 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
     for source in sources:
         proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
         for board in read_boards(source, report):
-            found.append(replace(board, name=(options.source or proposed) + board.name.removeprefix(proposed)))
+            name = (options.source or proposed) + board.name.removeprefix(proposed)
+            found.append((source, replace(board, name=name)))
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        for board in found:
+        for source, board in found:
+            _check_systems(cursor, source, board, report)
             write_board(cursor, board, keeper)
-        return {"leaderboards": len(found), "systems": len({row.run for board in found for row in board.rows})}
+        systems = {row.run for _, board in found for row in board.rows}
+        values = sum(map(len, (scores for _, board in found for scores in board.per_query.values())))
+        counts = {"leaderboards": len(found), "systems": len(systems)}
+        return counts | ({"values by query": values} if values else {})
 
     return write
+
+
+def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
+    """Refuse a board most of whose systems are queries or passages of the project, or told apart by its queries."""
+    systems = {row.run for row in board.rows}
+    for named, what in ((systems, "systems"), (board.apart, "cells that tell rows apart")):
+        for table, noun in (("queries", "query"), ("passages", "passage")):
+            known = cursor.execute(
+                f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))", [list(named)]
+            ).fetchall()
+            if 2 * len(known) > len(named):
+                reason = (
+                    f"the {what} are {table} of the project, as {known[0][0]}: this is no leaderboard by system; call a"
+                    " column of queries query, and import judgments as qrels, rankings as runs"
+                )
+                report.refuse(source.name, None, reason)
+                return
 
 
 def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:

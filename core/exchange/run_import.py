@@ -38,7 +38,7 @@ _SCHEMA = pa.schema(
 _REMARKS = {
     "tied": "the score ties with another; ties are ordered by passage id, as trec_eval does",
     "contradicts": "the rank contradicts the order of the scores; the scores count",
-    "unreadable": "the rank is not a number; the scores count",
+    "unreadable": "no rank that is a number; the scores count",
 }
 """What a note says, by what is odd about a line."""
 

@@ -6,11 +6,9 @@ import re
 
 from core.formats.file_kind import Beginning, Form
 from core.formats.kinds import KINDS_OF_FILE
-from core.formats.source import Source, peek
+from core.formats.source import KEYS_NAMED, Source
 from core.text import one_line
 
-PEEKED = 1 << 16
-LINES = 40
 FIRST_LINE = 80
 """Characters that are shown of the first line of a file that nothing fits."""
 OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
@@ -25,7 +23,7 @@ def detect(source: Source) -> str | None:
     Returns:
         A key of KINDS_OF_FILE, or None where nothing fits.
     """
-    beginning = _beginning(source)
+    beginning = Beginning.of(source)
     if beginning is None:
         return None
     for form in _forms(beginning.text):
@@ -36,26 +34,18 @@ def detect(source: Source) -> str | None:
 
 
 def unrecognised(source: Source) -> str:
-    """Why a file was not recognised: how it begins, as a sentence; `looked_for` says what else is known."""
-    beginning = _beginning(source)
+    """Why a file was not recognised: how it begins and its keys, as a sentence; `looked_for` lists the known kinds."""
+    beginning = Beginning.of(source)
     if beginning is None:
         return "It is empty, or cannot be unpacked."
-    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”."
+    keys = list(beginning.keys) if beginning.text.startswith("{") else beginning.header
+    names = f" It has {', '.join(sorted(keys)[:KEYS_NAMED])}." if len(keys) > 1 else ""
+    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”.{names}"
 
 
 def looked_for() -> list[str]:
     """What makes a file recognised, a line for each kind."""
     return [kind.what for kind in KINDS_OF_FILE.values()]
-
-
-def _beginning(source: Source) -> Beginning | None:
-    """What can be seen of a file; None without a line that is not blank."""
-    text = peek(source, PEEKED) or ""
-    lines = text.splitlines()
-    if len(lines) > 1 and len(text.encode()) >= PEEKED:
-        lines.pop()
-    lines = [line for line in lines if line.strip()][:LINES]
-    return Beginning(source.file.lower(), text.lstrip(), lines) if lines else None
 
 
 def _forms(text: str) -> tuple[Form, ...]:

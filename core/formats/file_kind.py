@@ -10,13 +10,15 @@ from typing import Any, Literal
 
 import orjson
 
-from core.formats.source import Refused, Source, cells_of, header_of
+from core.formats.source import Refused, Source, cells_of, header_of, peek
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
 """As what the beginning of a file may be read: a JSON list, the first object of JSONL, a JSON map, columns that white
 space separates, cells of a table; or nothing of it but its name."""
 
 WORDS = r'"(?:[^"\\]|\\.)*"'
+PEEKED = 1 << 16
+LINES = 40
 KEY = WORDS + r"\s*:\s*"
 ENTRY = r"\{\s*" + KEY
 """Patterns of JSON that may be cut off anywhere: a text, a key, and the beginning of a map up to its first value."""
@@ -35,6 +37,16 @@ class Beginning:
     name: str
     text: str
     lines: list[str]
+
+    @classmethod
+    def of(cls, source: Source) -> Beginning | None:
+        """What can be seen of a file; None without a line that is not blank."""
+        text = peek(source, PEEKED) or ""
+        lines = text.splitlines()
+        if len(lines) > 1 and len(text.encode()) >= PEEKED:
+            lines.pop()
+        lines = [line for line in lines if line.strip()][:LINES]
+        return cls(source.file.lower(), text.lstrip(), lines) if lines else None
 
     def named(self, *extensions: str) -> bool:
         """Whether the name has one of these endings, .gz or not."""

@@ -6,23 +6,38 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, TextIO
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TextIO
 
 from core.errors import Report
-from core.formats.file_kind import ENTRY, Beginning, FileKind
-from core.formats.source import SMALL, Limits, Refused, Source, good_id, is_number, open_lines, parse_json
+from core.formats.columns import MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.source import (
+    SMALL,
+    Limits,
+    Refused,
+    Source,
+    cells_of,
+    good_id,
+    header_of,
+    is_number,
+    open_lines,
+    parse_json,
+    said_cell,
+)
 from core.limits import exceeded, limit
 from core.tables import LATEX, disarmed, rearmed
+from core.text import first_few
 from core.types import Board, BoardRow
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written board: rank, run, score, standard error, number of queries."""
 
-RUN_COLUMNS = ("method", "run", "system", "run_id", "runid", "run id", "team/run", "name")
 STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re.IGNORECASE)
 ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
 FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
+ROUNDED = 0.001
+"""How far a mean in a file may be off by rounding."""
 TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
 
 
@@ -33,16 +48,37 @@ class _Table:
     header: list[str]
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     min_rating: str = ""
+    by_commas: bool = False
+
+
+class _Row(NamedTuple):
+    """One row of a table: line, system, query and measure (empty without such a column), and all cells."""
+
+    line: int
+    run: str
+    query: str
+    measure: str
+    cells: list[str]
+
+
+class _Places(NamedTuple):
+    """The columns of one board: score, standard error, rank, and those of texts."""
+
+    score: int
+    error: int | None
+    rank: int | None
+    texts: list[int]
 
 
 def read_boards(source: Source, report: Report) -> list[Board]:
     """Read leaderboards, one for every measure.
 
     Args:
-        source: TSV as RUBRIC writes it (`method`, a measure, `+/-`, its standard error, ...; ranks
+        source: a table as RUBRIC writes it (`method`, a measure, `+/-`, its standard error, ...; ranks
             under `orig_..._rank` become boards whose score is minus the rank; several tables with
-            `min_rating` in their footers become several boards); or TSV with a header, a run column
-            and measures, each optionally followed by `<measure> std_error`; or a JSON map
+            `min_rating` in their footers become several boards); or a table with a header, a run column
+            and measures, each optionally followed by `<measure> std_error`; or a table with a column of queries, of
+            measures, or both, whose rows `all` are the board, or else the means over the queries; or a JSON map
             run -> score, or measure -> run -> score.
         report: takes refused lines, and notes on columns and rows that are left out.
 
@@ -53,24 +89,24 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     lines = [
         (number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()
     ]
+    found: list[tuple[Board, str]] = []
     if lines and lines[0][1].lstrip().startswith("{"):
-        found = _of_json(source, lines, report)
+        found = [(board, "") for board in _of_json(source, lines, report)]
     else:
-        found = []
         tables = list(_tables(lines))
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
-            found += [(measure, suffix, rows) for measure, rows in _of_table(table, source.name, report)]
-    found = [entry for entry in found if entry[2]]
+            found += [(board, suffix) for board in _of_table(table, source, report)]
+    found = [(board, suffix) for board, suffix in found if board.rows]
     if not found and report.count == refused_before:
         report.refuse(source.name, None, "the file has no leaderboard in it")
     boards: dict[str, Board] = {}
-    several = len({measure for measure, _, _ in found}) > 1
-    for measure, suffix, rows in found:
+    several = len({board.measure for board, _ in found}) > 1
+    for board, suffix in found:
         # The original ranks stand in every table of a file; they do not depend on its min rating.
-        name = KIND.source_name(source) + (f" {measure}" if several else "")
-        name += "" if ORIGINAL_RANK.fullmatch(measure) else suffix
-        boards.setdefault(name, Board(name, measure, rows))
+        name = KIND.source_name(source) + (f" {board.measure}" if several else "")
+        name += "" if ORIGINAL_RANK.fullmatch(board.measure) else suffix
+        boards.setdefault(name, replace(board, name=name))
     return list(boards.values())
 
 
@@ -126,15 +162,17 @@ def _latex(text: str) -> str:
 def _tables(lines: list[tuple[int, str]]) -> Iterator[_Table]:
     table: _Table | None = None
     in_footer = False
+    separator: str | None = None
     for number, line in lines:
-        cells = [cell.strip() for cell in line.split("\t")]
+        separator = header_of(line)[0] if separator is None and not TITLE.match(line) else separator
+        cells = cells_of(line, separator or "")
         first = cells[0].lower()
         if TITLE.match(line) or not any(cells):
             continue
         if table is None or (first == "method" and table.header[0].lower() == "method"):
             if table is not None:
                 yield table
-            table, in_footer = _Table(cells), False
+            table, in_footer = _Table(cells, by_commas=separator == ","), False
             continue
         if table.header[0].lower() == "method":
             # Only RUBRIC's tables have footers; elsewhere a run may have any name.
@@ -147,45 +185,97 @@ def _tables(lines: list[tuple[int, str]]) -> Iterator[_Table]:
         yield table
 
 
-def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, list[BoardRow]]]:
+def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
+    file = source.name
     header = [rearmed(cell) for cell in table.header]
     if is_trec_eval_output(header):
         report.refuse(file, None, "the file is trec_eval's output for one run, not a leaderboard")
         return
-    if any(map(is_number, header[1:])):
-        report.refuse(file, None, "the table's first line has numbers; it must name the columns")
-        return
-    run_at = next((at for at, name in enumerate(header) if name.lower() in RUN_COLUMNS), 0)
+    if any(map(is_number, header)):
+        header = _long_header([header, *(cells for _, cells in table.rows)])
+        if not header:
+            reason = "the table's first line has numbers; it must name the columns, as run, query, measure and value"
+            report.refuse(file, None, reason)
+            return
+        table.rows.insert(0, (1, table.header))
+    roles = roles_of(header)
     if len(header) < 2:
         report.refuse(file, None, "the file is neither JSON nor a table in tab-separated columns")
+        return
+    if "passage" in roles:
+        reason = f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs"
+        report.refuse(file, None, reason)
         return
     # Short rows are filled up to the header's length.
     if len(header) * len(table.rows) > (most := limit("VALUES")):
         report.refuse(file, None, exceeded("the table has more than", "VALUES", most))
         return
-    rows: list[tuple[int, str, list[str]]] = []
+    query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
+    if run_at < 0 and query_at < 0:
+        run_at = 0
+    elif run_at < 0:
+        report.remark(file, None, f"no column names systems: all rows are taken for those of {source.stem}")
+    rows: list[_Row] = []
     for number, cells in table.rows:
         cells = cells + [""] * (len(header) - len(cells))
-        if cells[run_at] == "_overall_":
+        if run_at >= 0 and cells[run_at] == "_overall_":
             report.remark(file, number, "_overall_ is no run and left out")
         elif len(cells) > len(header):
-            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(header)}")
+            comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
+            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(header)}{comma}")
         else:
             try:
-                rows.append((number, good_id(rearmed(cells[run_at]), "run"), cells))
+                run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
+                query = good_id(cells[query_at], "query") if query_at >= 0 else ""
+                measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
+                rows.append(_Row(number, run, query, measure, cells))
             except Refused as refused:
                 report.refuse(file, number, str(refused))
-    rank_at = next((at for at, name in enumerate(header) if name.lower() == "rank"), None)
-    for at, measure in enumerate(header):
-        if at in (run_at, rank_at) or not measure or STD_ERROR.fullmatch(measure):
+    rank_at = roles.get("rank")
+    values, texts = [], []
+    for at, name in enumerate(header):
+        if at in (run_at, rank_at, query_at, measure_at) or not name or STD_ERROR.fullmatch(name):
             continue
-        if measure.lower() == "queries":
+        given = [row.cells[at] for row in rows if row.cells[at]]
+        if not given or name.lower() == "queries":
             continue
-        given = [cells[at] for _, _, cells in rows if cells[at]]
-        if given and 2 * sum(is_number(cell) for cell in given) < len(given):
-            report.remark(file, None, f"the column {measure} is text and left out")
-        elif given:
-            yield measure, _rows(measure, at, _error_column(header, at), rank_at, rows, file, report)
+        if 2 * sum(map(may_be_number, given)) < len(given):
+            report.remark(file, None, f"the column {name} is text and left out")
+            texts.append(at)
+        else:
+            values.append(at)
+    if measure_at >= 0 and len(values) > 1:
+        values = [at for at in values if at == roles.get("score")]
+        if not values:
+            report.refuse(file, None, f"several columns of numbers ({', '.join(header)}): call one value")
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    for at in values:
+        for measure in measures:
+            of_measure = [row for row in rows if row.measure == measure]
+            places = _Places(at, _error_column(header, at), rank_at, texts)
+            yield _board(measure or header[at], places, of_measure, file, report)
+
+
+def _long_header(rows: list[list[str]]) -> list[str]:
+    """The names of the columns of a table without a header, which says a system's scores by query and measure.
+
+    Nothing if it is not clear which column is which: measures are known by their names, queries by a row for all.
+    """
+    width = len(rows[0])
+    if width not in (3, 4, 6) or any(len(row) != width for row in rows):
+        return []
+    columns = list(zip(*rows, strict=True))
+    if width == 6:
+        ranked = all(map(MEASURE.fullmatch, columns[5])) and all(map(is_number, columns[4]))
+        return ["query", "Q0", "run", "rank", "value", "measure"] if ranked else []
+    kinds = [
+        "value" if all(map(is_number, column))
+        else "measure" if all(map(MEASURE.fullmatch, column))
+        else "query" if not set(column).isdisjoint(MEANS)
+        else "run"
+        for column in columns
+    ]  # fmt: skip
+    return kinds if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]) else []
 
 
 def _error_column(header: list[str], at: int) -> int | None:
@@ -196,36 +286,51 @@ def _error_column(header: list[str], at: int) -> int | None:
     return None
 
 
-def _rows(
-    measure: str,
-    at: int,
-    error_at: int | None,
-    rank_at: int | None,
-    rows: list[tuple[int, str, list[str]]],
-    file: str,
-    report: Report,
-) -> list[BoardRow]:
+def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
+    """The board of one column of numbers, without its name."""
     board: dict[str, BoardRow] = {}
-    for number, run, cells in rows:
-        if not cells[at]:
+    per_query: dict[str, dict[str, float]] = {}
+    seen: dict[tuple[str, ...], int] = {}
+    for number, run, query, _, cells in rows:
+        if not cells[places.score]:
             continue
         try:
-            score = _number(cells[at], f"{measure} of run {run}")
-            error = _number(cells[error_at], f"standard error of run {run}") if error_at else None
-            rank = _number(cells[rank_at], f"rank of run {run}") if rank_at is not None else None
+            score, error, rank = (
+                None if at is None else _number(cells[at], f"{what} of run {run}")
+                for at, what in ((places.score, measure), (places.error, "standard error"), (places.rank, "rank"))
+            )
+            told = (run, query, *(cells[at] for at in places.texts))
+            if seen.setdefault(told, number) != number:
+                raise Refused(
+                    f"the run {run} is on line {seen[told]} too, and no column tells the rows apart: call a column of"
+                    " queries query, and one of measures measure"
+                )
         except Refused as refused:
             report.refuse(file, number, str(refused))
             continue
         if score is None:
             report.remark(file, number, f"{measure} is not known (nan); the run is left out of its board")
+        elif query and query not in MEANS:
+            per_query.setdefault(run, {}).setdefault(query, score)
         elif run in board:
             report.remark(file, number, f"the run has {measure} already; its first number counts")
-        elif rank_at is None and ORIGINAL_RANK.fullmatch(measure):
+        elif rank is None and ORIGINAL_RANK.fullmatch(measure):
             # A table with a rank column is our own: there the score is minus the rank already.
             board[run] = BoardRow(run, -score, None, score)
         else:
             board[run] = BoardRow(run, score, error, rank)
-    return list(board.values())
+    queries = max(map(len, per_query.values()), default=0)
+    for run, scores in per_query.items():
+        mean = math.fsum(scores.values()) / len(scores)
+        if abs(board.setdefault(run, BoardRow(run, mean)).score - mean) > ROUNDED:
+            report.remark(
+                file, None, f"{measure}: the row for all queries of a run is not the mean of its rows by query"
+            )
+        if len(scores) < queries:
+            report.remark(file, None, f"{measure}: a run has scores for fewer queries than another one")
+    told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
+    # Only if they are known of every system can systems be compared over common queries.
+    return Board("", measure, list(board.values()), per_query if per_query.keys() == board.keys() else {}, told_apart)
 
 
 def _number(cell: str, what: str) -> float | None:
@@ -233,21 +338,27 @@ def _number(cell: str, what: str) -> float | None:
     if not cell:
         return None
     if not is_number(cell):
-        raise Refused(f"the {what} is {cell!r}, not a number")
+        raise Refused(f"the {what} is {said_cell(cell)}")
     number = float(cell)
     if math.isinf(number):
         raise Refused(f"the {what} is {cell!r}, not a finite number")
     return None if math.isnan(number) else number
 
 
-def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[tuple[str, str, list[BoardRow]]]:
+def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
     report.whole(source.name)
     try:
         content = parse_json("\n".join(line for _, line in lines))
-        maps = content if all(isinstance(value, dict) for value in content.values()) else {"score": content}
+        nested = all(isinstance(value, dict) for value in content.values())
+        if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
+            raise Refused(
+                f"{first_few(others)}: unknown measures; import judgments as qrels and rankings as runs, and write"
+                " unusual measures as a table"
+            )
+        maps = content if nested else {"score": content}
         if any("_overall_" in scores for scores in maps.values()):
             report.remark(source.name, None, "_overall_ is no run and left out")
-        return [(good_id(name, "measure"), "", _of_map(scores)) for name, scores in maps.items()]
+        return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
     except Refused as refused:
         place = refused.__cause__
         line = lines[place.lineno - 1][0] if isinstance(place, json.JSONDecodeError) else lines[0][0]
@@ -262,25 +373,30 @@ def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
     return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]
 
 
-_SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
-
-
 def _is_table(beginning: Beginning) -> bool:
     """Whether a table has a title as RUBRIC's, or a header of words over numbers."""
     if TITLE.match(beginning.lines[0]):
         return True
-    first, *rest = beginning.cells[:3]
-    if any(len(row) < 2 for row in (first, *rest)) or is_trec_eval_output(first):
+    first, *rest = beginning.cells[:-1] or beginning.cells
+    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or layout_of(beginning):
         return False
-    return not any(map(is_number, first)) and bool(rest) and any(map(is_number, rest[0][1:]))
+    if any(map(is_number, first)):
+        return bool(_long_header([first, *rest]))
+    # Cells that white space separates have to be the same number in each row, or it would be any text.
+    even = "\t" in beginning.lines[0] or len({len(row) for row in (first, *rest)}) == 1
+    roles = roles_of(first)
+    others = {roles.get(role) for role in ("query", "run", "rank")}
+    return (even and "passage" not in roles) and any(
+        at not in others and may_be_number(cell) for row in beginning.cells[1:2] for at, cell in enumerate(row)
+    )
 
 
 KIND = FileKind(
     name="leaderboard",
     title="Leaderboard",
-    what="leaderboard of systems: TSV or JSON",
+    what="leaderboard of systems, wide or by query: a table with a header, or JSON",
     extensions=("tsv", "json"),
     read=read_boards,
     write=write_board_tsv,
-    looks_like={"map": lambda beginning: bool(_SCORES.match(beginning.text)), "cells": _is_table},
+    looks_like={"map": lambda beginning: kind_of_map(beginning) == "leaderboard", "cells": _is_table},
 )

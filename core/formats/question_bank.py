@@ -33,6 +33,7 @@ from core.formats.source import (
     open_rows,
     parse_json,
     peek,
+    said_cell,
     value_of,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
@@ -320,7 +321,7 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
         try:
             row["weight"] = float(row["weight"])
         except ValueError:
-            raise Refused(f"the weight {row['weight']!r} is not a number") from None
+            raise Refused(f"the weight is {said_cell(row['weight'])}") from None
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:
@@ -392,11 +393,15 @@ def _is_table(beginning: Beginning) -> bool:
     header = beginning.header
     if _are_pairs(beginning):
         return True
-    if "query_id" not in header:
+    names = set(header)
+    if names.isdisjoint(QUERY_KEYS):
         return False
-    # In columns that tabs separate, a query id and a text are a query.
-    plain = "\t" not in beginning.lines[0] and ("question_id" in header or "text" in header)
-    return plain or not TELLING.isdisjoint(header)
+    if not names.isdisjoint(TELLING | {"question"}):
+        return True
+    # Alone, a query id and a text are a query, but only questions repeat a query id.
+    at = next(header.index(key) for key in QUERY_KEYS if key in names)
+    ids = [row[at] for row in beginning.cells[1:] if len(row) == len(header)]
+    return "text" in names and (len(set(ids)) < len(ids) or bool(NAMED.search(beginning.name)))
 
 
 KIND = FileKind(

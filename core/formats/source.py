@@ -584,6 +584,12 @@ def is_number(cell: str) -> bool:
     return True
 
 
+def said_cell(cell: str) -> str:
+    """A cell that should be a number, for a message; a decimal comma is named."""
+    comma = "," in cell and is_number(cell.replace(",", ".", 1))
+    return f"{cell[:40]!r}, a number with a decimal comma: write a point" if comma else f"{cell[:40]!r}, not a number"
+
+
 def _not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
 

@@ -1,18 +1,17 @@
-"""TREC qrels: four columns `query 0 passage value`, read and written as trec_eval does."""
+"""Judgments: TREC's four columns `query 0 passage value`, tables with a header, and JSON maps."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TextIO
 
 from core.errors import InputError, Report
+from core.formats.columns import INTEGER, kind_of_map, layout_of, open_ranked
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, open_columns
+from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id
 from core.types import Judgment
 
 COLUMNS = ("query", "0", "passage", "value")
-INTEGER = re.compile(r"[+-]?[0-9]+")
 LARGEST = 32_767
 
 
@@ -25,7 +24,8 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     """Read judgments with the lines that they stand on.
 
     Args:
-        source: qrels in any white space, gzip or not.
+        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table with a header that
+            names query, passage and value; or a JSON map query -> passage -> value. Gzip or not.
         report: takes refused lines (wrong number of columns, a value that is no integer, a line that
             contradicts an earlier one) and notes (repeated lines).
 
@@ -34,8 +34,8 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     """
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     refused_before = report.count
-    for number, (query, _, passage, value) in open_columns(
-        source, report, COLUMNS, "a qrels line", limits=Limits({**WHOLE, **TREC_LINE})
+    for number, (query, _, passage, value) in open_ranked(
+        source, report, "qrels", COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
     ):
         try:
             key = (good_id(query, "query"), good_id(passage, "passage"))
@@ -95,17 +95,22 @@ def _relevance(value: str) -> int:
     return int(value)
 
 
-def _has_columns(beginning: Beginning) -> bool:
-    return all(len(row) == len(COLUMNS) and INTEGER.fullmatch(row[3]) for row in beginning.columns)
+def _is_table(beginning: Beginning) -> bool:
+    layout = layout_of(beginning)
+    return layout is not None and layout.kind == "qrels" and not layout.doubt
 
 
 KIND = FileKind(
     name="qrels",
     title="Qrels (judgments)",
-    what="judgments in TREC's four columns",
+    what="judgments: TREC's four columns, a table with a header, or a JSON map query -> passage -> value",
     extensions=("qrels", "qrel", "txt"),
     read=read_qrels,
     write=write_qrels,
-    looks_like={"columns": _has_columns, "name": lambda beginning: beginning.named("qrels", "qrel")},
+    looks_like={
+        "map": lambda beginning: kind_of_map(beginning) == "qrels",
+        "columns": _is_table,
+        "name": lambda beginning: beginning.named("qrels", "qrel"),
+    },
     judges=True,
 )

@@ -1,4 +1,4 @@
-"""TREC runs: six columns `query Q0 passage rank score tag`, read and written as trec_eval orders them."""
+"""Runs: TREC's six columns `query Q0 passage rank score tag`, tables with a header, and JSON maps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
 from core.errors import Report
+from core.formats.columns import kind_of_map, layout_of, open_ranked
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import Refused, Source, good_id, is_number, open_columns
+from core.formats.source import Refused, Source, good_id, said_cell
 from core.formats.trec_qrels import word
 from core.limits import exceeded, limit
 from core.types import Ranked
@@ -38,7 +39,9 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     `core.exchange.run_import`, which has the lines as a set.
 
     Args:
-        source: a run in any white space, gzip or not; with several tags it holds several runs.
+        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header that
+            names query, passage and score; or a JSON map query -> passage -> score. Gzip or not. With several tags it
+            holds several runs; without any the file names the run.
         report: takes refused lines, among them a last line that seems cut off.
 
     Yields:
@@ -47,7 +50,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     refused_before = report.count
     lines_of: Counter[str] = Counter()
     tag, tag_before, query_before, number = "", "", "", 0
-    for number, cells in open_columns(source, report, COLUMNS, "a run line", spare=True):
+    for number, cells in open_ranked(source, report, "runs", COLUMNS, "a run line"):
         if len(cells) > len(COLUMNS):
             report.remark(source.name, number, "what follows the six columns is ignored")
         query, _, passage, rank, score = cells[:5]
@@ -122,7 +125,7 @@ def _score(text: str) -> float:
     try:
         score = float(text)
     except ValueError:
-        raise Refused(f"the score {text[:40]!r} is not a number") from None
+        raise Refused(f"the score is {said_cell(text)}") from None
     if "_" in text or not math.isfinite(score):
         raise Refused(f"the score {text[:40]!r} is not a finite number")
     return score
@@ -136,16 +139,21 @@ def _rank(text: str) -> float | None:
     return None if math.isnan(rank) else rank
 
 
-def _has_columns(beginning: Beginning) -> bool:
-    return all(len(row) >= len(COLUMNS) and is_number(row[4]) for row in beginning.columns)
+def _is_table(beginning: Beginning) -> bool:
+    layout = layout_of(beginning)
+    return layout is not None and layout.kind == "runs" and not layout.doubt
 
 
 KIND = FileKind(
     name="runs",
     title="Runs",
-    what="runs of systems in TREC's six columns",
+    what="runs of systems: TREC's six columns, a table with a header, or a JSON map query -> passage -> score",
     extensions=("run", "txt"),
     read=read_run_lines,
     write=write_run,
-    looks_like={"columns": _has_columns, "name": lambda beginning: beginning.named("run")},
+    looks_like={
+        "map": lambda beginning: kind_of_map(beginning) == "runs",
+        "columns": _is_table,
+        "name": lambda beginning: beginning.named("run"),
+    },
 )

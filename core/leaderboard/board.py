@@ -34,7 +34,7 @@ class Leaderboard:
         measure: its standard name, such as nDCG@10 or EXAM-Cover@20.
         source: `exam`, the name of a source of judgments, or of an imported board.
         systems: best first.
-        per_query: score by query by run; empty for an imported board.
+        per_query: score by query by run; empty for an imported board whose file does not have them.
         query_ids: the queries that the mean is over.
         needed, usable: the pairs that the measure needs, and those of them that have a rating; 0 if no grades are used.
         ungraded: by id of each query with pairs that were never graded and that the measure needs, their number;

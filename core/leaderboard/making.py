@@ -182,5 +182,13 @@ def _imported_board(project: Project, name: str, measure: str, policy: Policy) -
         [name],
     )
     scores = [score for _, score, _ in rows]
-    systems = [System(run, score, error, 0, 1 + scores.index(score)) for run, score, error in rows]
-    return Leaderboard(measure, name, policy, systems, {})
+    per_query: Scores = {}
+    for run, query, score in project.rows(
+        "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
+    ):
+        per_query.setdefault(run, {})[query] = score
+    systems = [
+        System(run, score, error, len(per_query.get(run, {})), 1 + scores.index(score)) for run, score, error in rows
+    ]
+    queries = list(dict.fromkeys(query for by_query in per_query.values() for query in by_query))
+    return Leaderboard(measure, name, policy, systems, per_query, queries)

@@ -28,7 +28,8 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
     if known:
         if keeper is not None:
             keeper.keep("leaderboard", board.name, known[0][0])
-        cursor.execute("DELETE FROM board_scores WHERE board_key = ?", [known[0][0]])
+        for table in ("board_scores", "board_query_scores"):
+            cursor.execute(f"DELETE FROM {table} WHERE board_key = ?", [known[0][0]])
         cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
     else:
         cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
@@ -42,6 +43,13 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
     stage(cursor, "new_board", columns, types)
     cursor.execute(
         "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        [board.name],
+    )
+    cells = [(run, query, score) for run, scores in board.per_query.items() for query, score in scores.items()]
+    columns = {name: [cell[at] for cell in cells] for at, name in enumerate(("run", "query_id", "score"))}
+    stage(cursor, "new_board", columns, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"})
+    cursor.execute(
+        "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
         [board.name],
     )
 

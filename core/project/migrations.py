@@ -48,6 +48,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0024_tokens", _script("0024_tokens")),
     ("0025_doubles", _script("0025_doubles")),
     ("0026_keyless", _script("0026_keyless")),
+    ("0027_board_queries", _script("0027_board_queries")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -70,7 +70,9 @@ KINDS: dict[str, _Kind] = {
     "run": _Kind(
         "{count} ranked passages of the run {name}", ("rankings", "ranked_runs", "responses"), "run_key", "runs"
     ),
-    "leaderboard": _Kind("{count} scores of the leaderboard {name}", ("board_scores",), "board_key", "boards"),
+    "leaderboard": _Kind(
+        "{count} scores of the leaderboard {name}", ("board_scores", "board_query_scores"), "board_key", "boards"
+    ),
     "gold": _Kind("what was gold before: {name}", ("gold_passages", "gold_runs")),
     "citations": _Kind("{count} sentences of responses with what they cite", ("response_sentences",)),
     "queries": _Kind("the words of {count} queries: {name}", ("queries",)),

@@ -79,7 +79,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ),
         ("runs", GOOD_RUN + "q Q0 x 3 nan tagged\n", "file:3: the score 'nan' is not a finite number"),
         ("runs", GOOD_RUN + "q Q0 x 3 1e999 tagged\n", "file:3: the score '1e999' is not a finite number"),
-        ("runs", GOOD_RUN + "q Q0 x 3 high tagged\n", "file:3: the score 'high' is not a number"),
+        ("runs", GOOD_RUN + "q Q0 x 3 high tagged\n", "file:3: the score is 'high', not a number"),
         (
             "runs",
             GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
@@ -160,7 +160,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
             '{"a": 1,\n"b": }',
             "file:2: this is not valid JSON: unexpected character, expected a JSON value at character 6",
         ),
-        ("leaderboard", "just text\n", "file: the file is neither JSON nor a table in tab-separated columns"),
+        ("leaderboard", "just\n", "file: the file is neither JSON nor a table in tab-separated columns"),
         (
             "leaderboard",
             "num_q\tall\t3\n",

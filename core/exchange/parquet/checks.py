@@ -313,6 +313,7 @@ REFERENCES: Final = tuple(
     pool query_key queries query_key
     pool passage_key passages passage_key
     board_scores board_key boards board_key
+    board_query_scores board_key boards board_key
     questions query_key queries query_key
     question_revisions question_key questions question_key
     question_revisions version bank_versions version
@@ -449,6 +450,7 @@ KEYS: Final = (
     ("listed", ("query_key", "passage_key")),
     ("pool", ("query_key", "passage_key")),
     ("board_scores", ("board_key", "run")),
+    ("board_query_scores", ("board_key", "run", "query_id")),
     ("question_revisions", ("revision_key",)),
     ("question_revisions", ("question_key", "version")),
     ("draft_steps", ("author", "step", "question_id")),

@@ -1,0 +1,256 @@
+"""What columns of judgments, runs and leaderboards are called, and which of these a table or a JSON map is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.errors import Report
+from core.formats.file_kind import ENTRY, Beginning
+from core.formats.source import (
+    TREC_LINE,
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    cells_of,
+    header_of,
+    is_number,
+    open_columns,
+    open_lines,
+    parse_pairs,
+)
+
+ROLES = {
+    "query": ("queryid", "qid", "topicid", "topicno", "query", "topic", "requestid", "narrativeid"),
+    "passage": (
+        "passageid",
+        "docno",
+        "docid",
+        "corpusid",
+        "segmentid",
+        "documentid",
+        "passage",
+        "doc",
+        "document",
+        "pid",
+    ),
+    "relevance": ("relevance", "rel", "label", "judgment", "judgement", "grade"),
+    "rank": ("rank",),
+    "score": ("score", "value"),
+    "run": ("method", "run", "runid", "system", "systemid", "teamrun", "runtag", "tag", "name"),
+    "measure": ("measure", "metric"),
+}
+"""What columns are called, without signs and case; the first name that a table has counts."""
+
+MEASURE = re.compile(
+    r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
+    r"|(?:recall|precision|prec|iprec|rprec|r-prec|bpref|infap|success|hits?|err|rbp|judged|set_|num_|mean_)(?:[^a-z].*|\b.*)?"
+    r"|(?:n-)?exam.*|cover.*|rouge.*|bleu.*|chrf.*|score",
+    re.IGNORECASE,
+)
+"""Names of measures."""
+
+INTEGER = re.compile(r"[+-]?[0-9]+")
+USUAL = 10
+"""The largest value of a judgment that tells it from a score."""
+MEANS = ("all", "amean")
+"""What stands for the query in rows with the mean over all of them."""
+SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
+_INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
+_NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
+_LITERALS = {"0", "Q0", "q0"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Judgments or a run in a table.
+
+    Args:
+        kind: qrels or runs.
+        places: of query, iteration, passage and value, or of query, Q0, passage, rank, score and tag; -1 for none.
+        names: the columns as the header has them; empty without one.
+        doubt: why the table is not read; empty if it is.
+    """
+
+    kind: str
+    places: tuple[int, ...]
+    separator: str
+    names: tuple[str, ...] = ()
+    doubt: str = ""
+
+
+def may_be_number(cell: str) -> bool:
+    """Whether a cell holds a number, or would with a point in place of its comma."""
+    return is_number(cell.replace(",", ".", 1))
+
+
+def roles_of(names: Sequence[str]) -> dict[str, int]:
+    """Where the columns stand, by their role in `ROLES`."""
+    plain = [re.sub("[^a-z0-9]", "", name.lower()) for name in names]
+    found = {role: next((plain.index(name) for name in known if name in plain), -1) for role, known in ROLES.items()}
+    return {role: at for role, at in found.items() if at >= 0}
+
+
+def layout_of(beginning: Beginning) -> Layout | None:
+    """What a table of judgments or a run is like; None for any other table."""
+    roles, cells = roles_of(beginning.header), beginning.cells
+    separator = header_of(beginning.lines[0])[0] if beginning.header else ""
+    if {"query", "passage"} <= roles.keys():
+        return _named(roles, cells, separator, tuple(beginning.header))
+    for rows, sign in ((beginning.columns, ""), (cells[:-1] or cells, separator)):
+        if all(len(row) == 4 and INTEGER.fullmatch(row[3]) for row in rows):
+            return Layout("qrels", (0, 1, 2, 3), sign, doubt=_doubt(rows, 4))
+        if all(len(row) >= 6 and may_be_number(row[4]) for row in rows):
+            return Layout("runs", (0, 1, 2, 3, 4, 5), sign, doubt=_doubt(rows, 6))
+    return None
+
+
+def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names: tuple[str, ...]) -> Layout | None:
+    rows = [row for row in cells[1:-1] or cells[1:] if len(row) == len(names)]
+    query, passage = roles["query"], roles["passage"]
+    ranked = "score" in roles and not roles.keys().isdisjoint(("rank", "run"))
+    values = [row[roles["score"]] for row in rows] if "score" in roles else []
+    usual = all(INTEGER.fullmatch(value) and abs(int(value)) <= USUAL for value in values)
+    if "relevance" in roles or (values and usual and not ranked):
+        value = roles.get("relevance", roles.get("score", -1))
+        doubt = "the columns are those of judgments and of a run" if "relevance" in roles and ranked else ""
+        return Layout("qrels", (query, -1, passage, value), separator, names, doubt)
+    if "score" not in roles:
+        return None
+    whole = not ranked and all(map(INTEGER.fullmatch, values))
+    doubt = "the scores may be judgments or those of a run: call their column relevance, or add ranks" if whole else ""
+    places = (query, -1, passage, roles.get("rank", -1), roles["score"], roles.get("run", -1))
+    return Layout("runs", places, separator, names, doubt)
+
+
+def _doubt(rows: list[list[str]], width: int) -> str:
+    """Why columns without a header do not seem to stand in TREC's order; empty if they do."""
+    query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
+    fixed = set(literal) <= _LITERALS
+    # The last column is the tag of a run; judgments may all be 0.
+    others = (query, passage, rest[-1]) if width > 4 or len(set(literal)) > 1 else (query, passage)
+    if not fixed and any(set(column) <= _LITERALS for column in others):
+        return ORDER
+    if width == 4:
+        small = all(INTEGER.fullmatch(cell) and abs(int(cell)) <= USUAL for cell in passage)
+        odd = not fixed or any(abs(int(value)) > USUAL for value in rest[0])
+        return ORDER if small and odd else ""
+    rank, score, tag = rest
+    if all(map(MEASURE.fullmatch, tag)):
+        return "the last column names measures: this is a leaderboard by query"
+    counts = [_counts(query, column) for column in (rank, passage, score, tag)]
+    shuffled = (
+        (any(counts[1:]) and not counts[0])
+        or (counts[0] == "down" and counts[2] == "up")
+        or (all(is_number(cell) for cell in tag) and not all(is_number(cell) for cell in rank))
+        or all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in passage)
+        or (len(rows) > 1 and len(set(passage)) == 1 and len(set(tag)) == len(rows))
+    )
+    return ORDER if shuffled else ""
+
+
+ORDER = "the columns do not seem to stand in TREC's order: put a header above them that names them"
+
+
+def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
+    """Whether a column counts from 0 or 1 within each query, as ranks do: up, down, or mixed; empty if it does not."""
+    by_query: dict[str, list[int]] = {}
+    for query, cell in zip(queries, column, strict=True):
+        by_query.setdefault(query, []).append(int(cell) if INTEGER.fullmatch(cell) else -1)
+    several = [numbers for numbers in by_query.values() if len(numbers) > 1]
+    for numbers in by_query.values():
+        first = min(numbers)
+        if first not in (0, 1) or sorted(numbers) != list(range(first, first + len(numbers))):
+            return ""
+    ways = {"up" if each == sorted(each) else "down" if each == sorted(each)[::-1] else "mixed" for each in several}
+    return ways.pop() if len(ways) == 1 else "mixed" if ways else ""
+
+
+def kind_of_map(beginning: Beginning) -> str | None:
+    """Whether a JSON map holds a leaderboard, judgments or a run; None if it can be read in several ways.
+
+    Only measures stand above systems, so that a map of maps under other names is about queries.
+    """
+    if not SCORES.match(beginning.text):
+        return None
+    outer = _INNER.findall(beginning.text)
+    numbers = _NUMBER.findall(beginning.text)
+    measures = [bool(MEASURE.fullmatch(name)) for name in outer]
+    if all(measures):
+        return "leaderboard"
+    if any(measures):
+        return None
+    if all(INTEGER.fullmatch(number) for number in numbers):
+        return "qrels" if all(abs(int(number)) <= USUAL for number in numbers) else None
+    return "runs"
+
+
+def open_ranked(
+    source: Source, report: Report, kind: str, names: Sequence[str], form: str, limits: Limits | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Stream judgments or runs as lines in TREC's columns: from these, from a table with a header, or from a JSON map.
+
+    Args:
+        kind: qrels or runs.
+        names: TREC's columns; a run may have further ones.
+        form: what such a file is called in messages.
+    """
+    beginning = Beginning.of(source)
+    if beginning is not None and beginning.text.startswith("{"):
+        yield from _of_map(source, report, kind, beginning)
+        return
+    layout = None if beginning is None else layout_of(beginning)
+    if layout is None and beginning is not None and len(roles := roles_of(beginning.header)) > 1:
+        wanted = ("query", "passage", "relevance" if kind == "qrels" else "score")
+        lost = "; ".join(f"{role} ({', '.join(ROLES[role])})" for role in wanted if role not in roles)
+        report.refuse(source.name, 1, f"the header {', '.join(beginning.header)} has no column of {lost}")
+    elif layout is not None and layout.names and layout.kind != kind:
+        report.refuse(
+            source.name, 1, f"the columns {', '.join(layout.names)} are those of {layout.kind}, not of {kind}"
+        )
+    elif layout is not None and layout.doubt:
+        report.refuse(source.name, 1, layout.doubt)
+    elif layout is None or not (layout.names or layout.separator):
+        yield from open_columns(source, report, names, form, kind == "runs", limits)
+    else:
+        yield from _of_table(source, report, layout, limits)
+
+
+def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | None) -> Iterator[tuple[int, list[str]]]:
+    absent = ("", "Q0", "", "", "", source.stem)
+    width = 0
+    for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
+        try:
+            cells = [] if line.isspace() else cells_of(line, layout.separator)
+            if not cells:
+                continue
+            width = width or len(cells)
+            if len(cells) != width:
+                raise Refused(f"the line has {len(cells)} cells; the first line has {width}")
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+            continue
+        if layout.names and tuple(header_of(line)[1]) == layout.names:
+            report.remark(source.name, number, "the line is a header")
+        else:
+            yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+
+
+def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
+    if (found := kind_of_map(beginning)) != kind:
+        known = f"it is taken for {found}" if found else "it can be read in several ways"
+        report.refuse(source.name, 1, f"the JSON is no map query -> passage -> number of {kind}: {known}")
+        return
+    lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
+    for query, passages in parse_pairs(source, report, 1, lines):
+        if not isinstance(passages, tuple) or not all(type(value) in (int, float) for _, value in passages):
+            report.refuse(source.name, 1, f"the value of query {query[:40]} is no map from passages to numbers")
+            continue
+        ranked = sorted(passages, key=lambda entry: -entry[1]) if kind == "runs" else passages
+        for rank, (passage, value) in enumerate(ranked, 1):
+            yield (
+                1,
+                [query, "Q0", passage, *((str(rank), repr(value), source.stem) if kind == "runs" else (str(value),))],
+            )
