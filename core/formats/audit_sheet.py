@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.errors import Report
+from core.formats.columns import INTEGER
 from core.formats.responses_matrix import table_lines
 from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_columns, open_lines, parse_object, peek
-from core.formats.trec_qrels import COLUMNS, INTEGER, LARGEST
+from core.formats.trec_qrels import COLUMNS, LARGEST
 from core.tables import disarmed
 from core.text import one_line, quoted
 

@@ -60,6 +60,7 @@ MEANS = ("all", "amean")
 SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
 _NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
+ORDER = "the columns do not seem to stand in TREC's order: put a header above them that names them"
 _LITERALS = {"0", "Q0", "q0"}
 
 
@@ -146,12 +147,10 @@ def _doubt(rows: list[list[str]], width: int) -> str:
         or (counts[0] == "down" and counts[2] == "up")
         or (all(is_number(cell) for cell in tag) and not all(is_number(cell) for cell in rank))
         or all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in passage)
-        or (len(rows) > 1 and len(set(passage)) == 1 and len(set(tag)) == len(rows))
+        or sum(set(column) <= {"0", "1"} for column in (query, passage, *rest)) > 3
+        or (counts[0] and len(set(passage)) == 1)
     )
     return ORDER if shuffled else ""
-
-
-ORDER = "the columns do not seem to stand in TREC's order: put a header above them that names them"
 
 
 def _counts(queries: Sequence[str], column: Sequence[str]) -> str:

@@ -517,8 +517,8 @@ def _table_rows(
             yield line + "\n"
 
     csv.field_size_limit(limit("CELL"))
-    quoting = csv.QUOTE_MINIMAL if exact or separator != "\t" else csv.QUOTE_NONE
-    rows = csv.reader(texts(), delimiter=separator, strict=True, quoting=quoting)
+    plain = separator == "\t" and not exact
+    rows = csv.reader(texts(), delimiter=separator, strict=True, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
     while True:
         number = at + 1
         try:

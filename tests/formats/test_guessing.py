@@ -26,7 +26,23 @@ from core.types import Passage, Query
 from tests.made.projects import examples, new_project
 
 FILES = examples(200)
-WORDS = tuple("what do bees eat when the moon pulls water over green hills and old stones turn red".split(" "))
+WORDS = (
+    "what",
+    "do",
+    "bees",
+    "eat",
+    "when",
+    "the",
+    "moon",
+    "pulls",
+    "water",
+    "over",
+    "green",
+    "hills",
+    "and",
+    "old",
+    "red",
+)
 MEASURES = ("nDCG@10", "map", "P_10", "recip_rank", "ndcg_cut_5", "RR@10", "bpref", "EXAM-Cover@20")
 IDS = {"letters": ("q{}", "doc{}"), "numbers": ("{}", "7{:04}"), "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0")}
 QUERIES = [form.format(number) for form, _ in IDS.values() for number in range(1, 9)]

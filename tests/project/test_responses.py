@@ -124,8 +124,14 @@ def test_what_is_written_reads_back() -> None:
     [
         ("{", "this is not valid JSON: unexpected end of data at character 2"),
         ("[]", "the line is not a JSON object"),
-        ('{"query_id": "q", "run": "b"}', "the response's text is missing"),
-        ('{"run": "b", "text": "t"}', "the query id is missing"),
+        (
+            '{"query_id": "q", "run": "b"}',
+            "the response's text is missing: the line has query_id, run; known are text, response, answer",
+        ),
+        (
+            '{"run": "b", "text": "t"}',
+            "the query id is missing: the line has run, text; known are query_id, topic_id, qid, narrative_id",
+        ),
         ('{"query_id": "q", "run": "b", "text": 7}', "the response's text is not a text"),
         ('{"query_id": "q", "run": "b", "answer": ["t"]}', "sentence 1 is not an object with text and citations"),
         ('{"query_id": "q", "run": "b", "answer": [{"citations": []}]}', "sentence 1 has no text"),
