@@ -136,8 +136,9 @@ def _doubt(rows: list[list[str]], width: int) -> str:
         return ORDER
     if width == 4:
         small = all(INTEGER.fullmatch(cell) and abs(int(cell)) <= USUAL for cell in passage)
+        answers = not fixed and all(set(column) <= {"0", "1"} for column in (query, literal, rest[0]))
         odd = not fixed or any(abs(int(value)) > USUAL for value in rest[0])
-        return ORDER if small and odd else ""
+        return ORDER if answers or (small and odd) else ""
     rank, score, tag = rest
     if all(map(MEASURE.fullmatch, tag)):
         return "the last column names measures: this is a leaderboard by query"
@@ -146,9 +147,10 @@ def _doubt(rows: list[list[str]], width: int) -> str:
         (any(counts[1:]) and not counts[0])
         or (counts[0] == "down" and counts[2] == "up")
         or (all(is_number(cell) for cell in tag) and not all(is_number(cell) for cell in rank))
-        or all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in passage)
+        or any(all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in column) for column in (query, passage, tag))
         or sum(set(column) <= {"0", "1"} for column in (query, passage, *rest)) > 3
-        or (counts[0] and len(set(passage)) == 1)
+        or (counts[0] and len(set(passage)) == 1 < len(set(tag)))
+        or set(rank) <= {"Q0", "q0"}
     )
     return ORDER if shuffled else ""
 

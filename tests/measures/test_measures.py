@@ -248,7 +248,8 @@ def test_other_cutoffs_and_spellings_are_understood() -> None:
     "name",
     [
         "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@0", "ERR@10",
-        "RR(judged_only=True)@5", "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG@0", "Judged",
+        "RR(judged_only=True)@5",
+        "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG@0", "Judged",
         "\0", "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
     ],
 )  # fmt: skip
