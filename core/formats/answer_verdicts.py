@@ -9,8 +9,9 @@ from typing import TextIO
 import orjson
 
 from core.errors import Report
+from core.formats.answers import QUERY_KEYS
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object, value_of
 
 WORDS = {"yes": True, "no": False}
 
@@ -42,8 +43,8 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
         try:
             row = parse_object(line)
             one = AnswerVerdict(
-                good_id(row.get("query_id"), "query"),
-                good_text(row.get("answer"), "answer"),
+                good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
+                good_text(value_of(row, ("answer",), "answer"), "answer"),
                 _acceptable(row.get("acceptable")),
             )
             if found.setdefault((one.query_id, one.answer), one) != one:

@@ -10,8 +10,9 @@ import orjson
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object, value_of
 
+QUERY_KEYS = ("query_id", "qid", "topic_id")
 GOLD = "gold"
 MOST = 2**31 - 1
 
@@ -80,8 +81,12 @@ def _answer(row: dict[str, Any]) -> WrittenAnswer:
     if type(draw) is not int or not 1 <= draw <= MOST:
         raise Refused("draw is no whole number from 1")
     return WrittenAnswer(
-        good_id(row.get("query_id"), "query"), run, k, draw, good_text(row.get("answer"), "answer")
-    )  # fmt: skip
+        good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
+        run,
+        k,
+        draw,
+        good_text(value_of(row, ("answer",), "answer"), "answer"),
+    )
 
 
 def _is_record(beginning: Beginning) -> bool:

@@ -146,11 +146,10 @@ def _doubt(rows: list[list[str]], width: int) -> str:
     shuffled = (
         (any(counts[1:]) and not counts[0])
         or (counts[0] == "down" and counts[2] == "up")
-        or (all(is_number(cell) for cell in tag) and not all(is_number(cell) for cell in rank))
+        or not any(map(is_number, rank))
         or any(all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in column) for column in (query, passage, tag))
         or sum(set(column) <= {"0", "1"} for column in (query, passage, *rest)) > 3
         or (counts[0] and len(set(passage)) == 1 < len(set(tag)))
-        or set(rank) <= {"Q0", "q0"}
     )
     return ORDER if shuffled else ""
 

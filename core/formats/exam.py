@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from core.errors import Report
 from core.formats.file_kind import FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, value_of
 from core.text import clean_text, without_marks
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
@@ -117,15 +117,15 @@ def _item(content: object, file: str, report: Report) -> ExamItem | None:
         raise Refused("it is not an object")
     for name in content.keys() - KNOWN:
         report.remark(file, None, f"the key {name!s:.40} is unknown and ignored")
-    question = _text(content.get("question"), "question").strip()
-    given = content.get("choices")
+    question = _text(value_of(content, ("question",), "question"), "question").strip()
+    given = value_of(content, ("choices",), "list of choices")
     if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
         raise Refused("its choices are not a list of 2 to 26 texts")
     written = [" ".join(_text(choice, "choice").split()) for choice in given]
     choices = without_marks(written)
     if not all(choices):
         raise Refused("a choice is empty")
-    answer = " ".join(_text(content.get("correct_answer"), "correct answer").split())
+    answer = " ".join(_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
     key = _key(answer, written, choices)
     documentation = content.get("documentation")
     topic = content.get("topic")

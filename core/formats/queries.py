@@ -133,6 +133,8 @@ def is_text_table(beginning: Beginning) -> bool:
     rows = beginning.cells
     if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
         return False
+    if all("." in row[0] and is_number(row[0]) for row in rows):
+        return False
     return not all(is_number(row[1]) for row in rows if len(row) > 1)
 
 

@@ -252,7 +252,7 @@ class Keeper:
             )
         before = gone = after = 0
         # Whether a run was known in part, or how long its responses are, says nothing that its ranking does not.
-        for table in of.tables if of.key is None else of.tables[:1]:
+        for table in of.tables if of.key is None or kind == "leaderboard" else of.tables[:1]:
             was = f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE replacement_key = {replacement:d}"
             now = f"SELECT * FROM {table} WHERE {where}"
             before += self._count(was)

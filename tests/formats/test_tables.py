@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 
-from core.errors import FileError, Report
-from core.exchange import import_files
+from core.errors import FileError, InputError, Report
+from core.exchange import Options, import_files
 from core.formats import Source, detect, read_boards, read_run_lines
 from core.formats.trec_qrels import read_qrels
 from core.leaderboard import compare, leaderboard
@@ -198,7 +198,10 @@ def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project
     board = leaderboard(project, "nDCG@10", "by")
     assert board.query_ids == ["q1", "q2"] and board.per_query["c"] == {"q1": 0.3, "q2": 0.6}
     # Another file under the name takes all of it away.
-    import_files(project, "leaderboard", [source(files["wide.tsv"], "by.tsv")], "ann")
+    wide = [source(files["wide.tsv"], "by.tsv")]
+    with pytest.raises(InputError):
+        import_files(project, "leaderboard", wide, "ann")
+    import_files(project, "leaderboard", wide, "ann", Options(replace=True))
     assert leaderboard(project, "nDCG@10", "by").per_query == {}
 
 
