@@ -102,8 +102,8 @@ def test_every_edit_that_people_make_is_accepted(bench: Bench, act: str) -> None
 
 
 def test_another_error_than_ours_is_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "_is_header", lambda line: {}["header"])
-    assert sending(bench, "queries", b"q7\tsome words\n") == "KeyError in core/formats/queries.py:_read"
+    monkeypatch.setattr(queries, "_is_row", lambda line: {}["header"])
+    assert sending(bench, "queries", b'{"q7": "some words"}\n') == "KeyError in core/formats/queries.py:_read"
 
 
 def test_what_an_input_leaves_behind_is_a_failure(bench: Bench) -> None:

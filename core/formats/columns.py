@@ -146,7 +146,8 @@ def _doubt(rows: list[list[str]], width: int) -> str:
     shuffled = (
         (any(counts[1:]) and not counts[0])
         or (counts[0] == "down" and counts[2] == "up")
-        or not any(map(is_number, rank))
+        or (not any(map(is_number, rank)) and (all(map(is_number, tag)) or all(map(is_number, query))))
+        or set(rank) <= {"Q0", "q0"}
         or any(all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in column) for column in (query, passage, tag))
         or sum(set(column) <= {"0", "1"} for column in (query, passage, *rest)) > 3
         or (counts[0] and len(set(passage)) == 1 < len(set(tag)))
@@ -222,20 +223,21 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
     absent = ("", "Q0", "", "", "", source.stem)
     width = 0
     for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
+        if not line.strip():
+            continue
+        if layout.names and not width:
+            width = len(layout.names)
+            report.remark(source.name, number, "the line is a header")
+            continue
         try:
-            cells = [] if line.isspace() else cells_of(line, layout.separator)
-            if not cells:
-                continue
+            cells = cells_of(line, layout.separator)
             width = width or len(cells)
             if len(cells) != width:
                 raise Refused(f"the line has {len(cells)} cells; the first line has {width}")
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
-        if layout.names and tuple(header_of(line)[1]) == layout.names:
-            report.remark(source.name, number, "the line is a header")
-        else:
-            yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+        yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:

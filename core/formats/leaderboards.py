@@ -93,7 +93,7 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     if lines and lines[0][1].lstrip().startswith("{"):
         found = [(board, "") for board in _of_json(source, lines, report)]
     else:
-        tables = list(_tables(lines))
+        tables = list(_tables(lines, source.name, report))
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
             found += [(board, suffix) for board in _of_table(table, source, report)]
@@ -159,16 +159,22 @@ def _latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def _tables(lines: list[tuple[int, str]]) -> Iterator[_Table]:
+def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator[_Table]:
     table: _Table | None = None
     in_footer = False
     separator: str | None = None
     for number, line in lines:
-        separator = header_of(line)[0] if separator is None and not TITLE.match(line) else separator
-        cells = cells_of(line, separator or "")
-        first = cells[0].lower()
-        if TITLE.match(line) or not any(cells):
+        if TITLE.match(line):
             continue
+        try:
+            separator = header_of(line)[0] if separator is None else separator
+            cells = cells_of(line, separator)
+        except Refused as refused:
+            report.refuse(file, number, str(refused))
+            continue
+        if not any(cells):
+            continue
+        first = cells[0].lower()
         if table is None or (first == "method" and table.header[0].lower() == "method"):
             if table is not None:
                 yield table

@@ -44,7 +44,7 @@ WORDS = (
     "red",
 )
 MEASURES = ("nDCG@10", "map", "P_10", "recip_rank", "ndcg_cut_5", "RR@10", "bpref", "EXAM-Cover@20")
-IDS = {"letters": ("q{}", "doc{}"), "numbers": ("{}", "7{:04}"), "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0")}
+IDS = {"letters": ("q{}", "doc{}"), "numbers": ("10{}", "7{:04}"), "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0")}
 QUERIES = [form.format(number) for form, _ in IDS.values() for number in range(1, 9)]
 PASSAGES = [form.format(number) for _, form in IDS.values() for number in range(1, 30)]
 
