@@ -59,6 +59,7 @@ MEANS = ("all", "amean")
 """What stands for the query in rows with the mean over all of them."""
 SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
+_LEAF = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*-?\d')
 _NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
 ORDER = "the columns do not seem to stand in TREC's order: put a header above them that names them"
 _LITERALS = {"0", "Q0", "q0"}
@@ -181,11 +182,11 @@ def kind_of_map(beginning: Beginning) -> str | None:
     measures = [bool(MEASURE.fullmatch(name)) for name in outer]
     if all(measures):
         return "leaderboard"
-    if any(measures):
+    if any(measures) or all(map(MEASURE.fullmatch, _LEAF.findall(beginning.text))):
         return None
-    if all(INTEGER.fullmatch(number) for number in numbers):
-        return "qrels" if all(abs(int(number)) <= USUAL for number in numbers) else None
-    return "runs"
+    if all(INTEGER.fullmatch(number) and abs(int(number)) <= USUAL for number in numbers):
+        return "qrels"
+    return None if all(float(number).is_integer() for number in numbers) else "runs"
 
 
 def open_ranked(

@@ -133,7 +133,9 @@ def is_text_table(beginning: Beginning) -> bool:
     rows = beginning.cells
     if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
         return False
-    if all("." in row[0] and is_number(row[0]) for row in rows):
+    # Three columns of which the last holds numbers may be judgments, scores or values of measures.
+    values = len(rows[0]) == 3 and is_number(rows[0][2])
+    if values or all("." in row[0] and is_number(row[0]) for row in rows):
         return False
     return not all(is_number(row[1]) for row in rows if len(row) > 1)
 
@@ -192,6 +194,8 @@ def _of_cells(line: str) -> dict[str, Any]:
     cells = line.split("\t")
     if len(cells) not in (2, 3):
         raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative")
+    if is_number(cells[-1]) and len(cells) == 3:
+        raise Refused("the third cell is a number and no narrative; if the file holds judgments, import it as qrels")
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 

@@ -10,6 +10,7 @@ import pytest
 from core.errors import FileError, InputError, Report
 from core.exchange import Options, import_files
 from core.formats import Source, detect, read_boards, read_run_lines
+from core.formats.queries import read_queries
 from core.formats.trec_qrels import read_qrels
 from core.leaderboard import compare, leaderboard
 from core.project import Project, add_queries, boards
@@ -35,7 +36,8 @@ def scores(text: str) -> dict[str, dict[str, float]]:
 
 def refused(kind: str, text: str) -> str:
     """The reason for which a file is refused."""
-    report, readers = Report(), {"qrels": read_qrels, "runs": read_run_lines, "leaderboard": read_boards}
+    readers = {"qrels": read_qrels, "runs": read_run_lines, "leaderboard": read_boards, "queries": read_queries}
+    report = Report()
     list(readers[kind](source(text), report))
     with pytest.raises(FileError) as refusal:
         report.raise_if_refused()
@@ -99,6 +101,24 @@ def test_a_json_map_of_judgments_is_one() -> None:
     assert detect(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
     assert detect(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
+    # Whole scores may be judgments, and values of measures are neither judgments nor scores of passages.
+    for text in (
+        '{"q1": {"d1": 1.0, "d2": 0.0}}',
+        '{"q1": {"d1": 49, "d2": 48}}',
+        '{"a": {"nDCG@10": 0.5, "map": 0.25}}',
+    ):
+        assert detect(source(text, "x.json")) is None
+        assert refused("leaderboard", text) and refused("qrels", text) and refused("runs", text)
+
+
+def test_three_columns_that_end_in_numbers_are_no_queries() -> None:
+    for text in (
+        "q1\td1\t1\nq2\td7\t0\n",
+        "q1\td1\t1.5\nq2\td7\t0.5\n",
+        "num_ret\tq1\t10\nmap\tq1\t0.5\nrunid\tall\tx\n",
+    ):
+        assert detect(source(text)) is None
+        assert all(refused(kind, text) for kind in ("queries", "qrels", "runs", "leaderboard"))
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
