@@ -17,7 +17,9 @@ from core.graders.endpoint.chat import (
     Dialect,
     Request,
     UnusableBodyError,
+    asks_too_much,
     brief,
+    error_within,
     estimated_usage,
     explanation,
     objection,
@@ -25,17 +27,33 @@ from core.graders.endpoint.chat import (
 )
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, passes, told_wait
+from core.graders.endpoint.retry import Pace, stated_wait, told_wait
 from core.graders.reading.answers import is_in_words, is_of_schema
 from core.graders.reading.calls import Completion
 from core.limits import limit
 
 CONNECT_SECONDS = 10.0
+FIRST_LIMIT = 60.0
+"""Seconds for a call at first, where nobody says how long one may take."""
+LONGEST_ADAPTED = 600.0
+"""Seconds for a call at most then, however slow the endpoint shows itself to be."""
+LENIENCE = 4
+"""A call may take so many times as long as the slowest one that was answered."""
 PASSED_OVER = 3
 """Pairs for which an endpoint that never kept a schema passes it over until none is asked for any more."""
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Faults of a connection, by type, before which nothing was sent that could be charged."""
+PASSING = (408, 409, 425, 429)
+"""Statuses below 500 that say nothing of the request itself; see `passes`."""
+UNEXPLAINED = (400, 422)
+"""Statuses with which endpoints refuse a prompt that is too long, whatever words they have for it."""
+LONG = 500
+"""Characters that are left of a passage at least that is shortened on a guess."""
+CHARACTERS_AT_MOST = 8
+"""Characters of a token on average, at most."""
+SLOW = (408, 504, 524)
+"""Statuses that say of a gateway that what is behind it took too long."""
 GONE = (429, 502, 503, 504)
 """Statuses that say of the endpoint, or of the account, and of no call, that it cannot be had now."""
 
@@ -49,7 +67,8 @@ class Endpoint:
         base_url: address of the API, with its version.
         key_variable: where the key is found, empty where none is sent; the key itself is no part of this.
         on_this_computer: whether the address is a loopback one.
-        timeout_s: seconds for one call, from the first byte sent to the last one read.
+        timeout_s: seconds for one call, from the first byte sent to the last one read; the first limit if `adapts`.
+        adapts: whether the limit grows with the time that answers take.
         attempts: failed attempts after which a pair is given up.
         max_tokens_in: tokens of a prompt at most; None where only the endpoint knows.
         temperature: of the sampling.
@@ -59,6 +78,9 @@ class Endpoint:
         pace: how fast it may be asked.
         heeds_schemas: whether it has given an answer of a schema that was asked for.
         passed_over: pairs for which it answered in words where a schema was asked for.
+        longest: characters of the longest prompt that was answered.
+        slowest: seconds that the slowest answer took.
+        stretched: the limit since a call that was alone took too long; 0 once there is an answer.
         clock: gives a time in seconds that never goes back; waits are measured by it.
         thinking: tokens of room for what a reasoning model writes before its answer.
         in_flight: calls in flight at most, by the owner's setting; None for no limit.
@@ -77,15 +99,40 @@ class Endpoint:
     may_adapt_structure: bool
     dialect: Dialect
     clock: Callable[[], float]
+    adapts: bool = False
     thinking: int = 0
     in_flight: int | None = None
     is_openai: bool = False
     pace: Pace = field(init=False)
     heeds_schemas: bool = field(default=False, init=False)
     passed_over: int = field(default=0, init=False)
+    longest: int = field(default=0, init=False)
+    slowest: float = field(default=0.0, init=False)
+    stretched: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.clock)
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds for a call now."""
+        if not self.adapts:
+            return self.timeout_s
+        return min(max(self.timeout_s, LENIENCE * self.slowest, self.stretched), LONGEST_ADAPTED)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a call that takes too long now had all the time that there is, and no other was ever answered."""
+        return self.adapts and self.slowest == 0 and self.limit_s >= LONGEST_ADAPTED
+
+    def answered_in(self, seconds: float, request: Request) -> None:
+        """Learn from an answer."""
+        self.slowest, self.stretched = max(self.slowest, seconds), 0.0
+        self.longest = max(self.longest, request.length)
+
+    def is_long(self, request: Request) -> bool:
+        """Whether no prompt of its length was answered yet."""
+        return request.length > self.longest
 
 
 @dataclass(frozen=True)
@@ -115,6 +162,7 @@ class Faulted:
         gone: whether it says of the endpoint, and of no call, that it cannot be had now.
         said: whether the endpoint is there, and said something that cannot be used.
         used: tokens, where the endpoint did its work, or may have.
+        slow: whether the answer took too long.
     """
 
     reason: str
@@ -124,6 +172,7 @@ class Faulted:
     gone: bool = False
     said: bool = False
     used: Tokens = NOTHING
+    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,9 +207,16 @@ class Adapted:
 
 @dataclass(frozen=True)
 class Hopeless:
-    """No call can succeed."""
+    """No call can succeed.
+
+    Args:
+        error: why.
+        reason: what else it may be: why this call alone fails, once others with the same key are answered; empty where
+            it is about all calls.
+    """
 
     error: GradingError
+    reason: str = ""
 
 
 Verdict = Answered | Faulted | Refused | Adapted | Hopeless
@@ -172,7 +228,8 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     Raises:
         GradingError: none can be made, as for a proxy of the environment that makes no sense.
     """
-    timeout = openai.Timeout(endpoint.timeout_s, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
+    longest = LONGEST_ADAPTED if endpoint.adapts else endpoint.timeout_s
+    timeout = openai.Timeout(longest, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
     # A proxy of the environment leads out of this computer, where it would not find a local endpoint; and what goes to
     # an http address through a proxy is read by it, the key too.
     proxied = not endpoint.on_this_computer and (
@@ -218,9 +275,10 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
         request: what is sent.
         key: is kept out of every text of the verdict.
     """
+    begun, limit_s = asyncio.get_running_loop().time(), endpoint.limit_s
     try:
         # The client's own limits are for each step of a call, which a server that trickles never exceeds.
-        async with asyncio.timeout(endpoint.timeout_s):
+        async with asyncio.timeout(limit_s):
             # The fields go as they are: the client's conversion of typed ones takes a quarter of all that a call costs.
             fields = {**request.body, **endpoint.extra}
             if endpoint.dialect.api == "completions":
@@ -235,9 +293,11 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                         model=endpoint.model, messages=[], extra_body=fields
                     )
                 ).content
+        if (failed := error_within(content)) is not None:
+            return _of_error(*failed, {}, endpoint, request, key)
         answer = read_answer(content, request, lambda text: redact(text, [key]))
     except (TimeoutError, openai.APITimeoutError) as error:
-        return Faulted(f"no answer within {endpoint.timeout_s:g} s", used=_charged(error, request))
+        return Faulted(f"no answer within {limit_s:g} s", used=_charged(error, request), slow=True)
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
@@ -251,7 +311,8 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     except UnusableBodyError as error:
         return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
     except openai.APIStatusError as error:
-        return _of_status(error, endpoint, request, key)
+        return _of_error(error.status_code, error.body, error.response.headers, endpoint, request, key)
+    endpoint.answered_in(asyncio.get_running_loop().time() - begun, request)
     completion = answer.completion
     if len(key) >= SECRET_LENGTH:
         completion = replace(completion, text=without_keys(completion.text, [key]))
@@ -280,16 +341,22 @@ def _charged(error: Exception, request: Request) -> Tokens:
     return NOTHING if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
-def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
-    """What an answer with a status other than success means."""
-    status = error.status_code
-    told = explanation(error.body, lambda text: redact(text, [key]))
-    said = f"HTTP {status}" + (f": {told}" if told else "")
-    if 300 <= status < 400:
+def _of_error(
+    status: int | None, error: object, headers: Mapping[str, str], endpoint: Endpoint, request: Request, key: str
+) -> Verdict:
+    """What an error means: an answer with a status other than success, or one of success with an error in it.
+
+    Args:
+        status: of the answer, or the one that the error within it names; None where that names none.
+    """
+    told = explanation(error, lambda text: redact(text, [key]))
+    head = "the answer is an error" if status is None else f"HTTP {status}"
+    said = head + (f": {told}" if told else "")
+    if status is not None and 300 <= status < 400:
         return Refused(f"HTTP {status}: the endpoint sends calls elsewhere, which is not followed")
-    against = objection(error.body, request.body)
-    if status in (401, 403, 404):
-        return Hopeless(_no_access(status, said, endpoint))
+    read, room = request.reserved
+    sent = {**request.body, **endpoint.extra}
+    against = objection(error, sent, (request.length / CHARACTERS_AT_MOST, read + room))
     if against == "no credit" or status == 402:
         return Hopeless(
             GradingError(
@@ -298,21 +365,31 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
                 + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
-    if passes(status):
-        wait = told_wait(error.response.headers, time.time())
+    if status in (401, 404):
+        return Hopeless(_no_access(status, said, endpoint))
+    if status == 413 or (status in (413, 429) and asks_too_much(told.lower())):
+        against = "too long"
+    elif status is not None and (status in PASSING or (status >= 500 and against in (None, "filtered", "no key"))):
+        wait = told_wait(headers, time.time())
+        wait = stated_wait(error, time.time()) if wait is None else wait
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
         for_all = status == 429 or (status == 503 and wait is not None)
-        return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE)
+        return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
     if against == "too long":
         if request.kept // 2 >= SHORTEST_PASSAGE:
             return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)
-        return Answered(Completion(error=f"{said} (the passage is as short as it can be)"), NOTHING)
+        return Refused(f"{said} (the passage is as short as it can be)")
     if against == "filtered":
         return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
-    adapted = _adapted(endpoint, against)
-    if adapted is None:
-        return Refused(said)
-    return adapted
+    if status == 403 or against == "no key":
+        return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
+    if (adapted := _adapted(endpoint, against)) is not None:
+        return adapted
+    if status is None:
+        return Faulted("the answer cannot be used", told, said=True, used=estimated_usage(request))
+    if status in UNEXPLAINED and not request.shortened and endpoint.is_long(request) and request.kept // 2 >= LONG:
+        return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.kept // 2)
+    return Refused(said)
 
 
 def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
@@ -326,6 +403,9 @@ def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
     if against == "no temperature":
         endpoint.dialect = replace(endpoint.dialect, temperature=False)
         return Adapted("the model takes no temperature")
+    if against == "no system role":
+        endpoint.dialect = replace(endpoint.dialect, system=False)
+        return Adapted("the model has no system role, so its words begin those of the user")
     return None
 
 

@@ -15,7 +15,7 @@ from core.graders.access.endpoints import OfferedEndpoint
 from core.graders.access.keys import VARIABLE
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
-from core.graders.endpoint.ask import Endpoint
+from core.graders.endpoint.ask import FIRST_LIMIT, Endpoint
 from core.graders.endpoint.batches import BatchEndpoint
 from core.graders.endpoint.chat import MOST_THINKING, Api, Dialect, Request, prepare
 from core.graders.endpoint.session import Session
@@ -54,7 +54,8 @@ class EndpointBackEnd:
             computer needs none.
         structured: `json` asks for JSON of a schema where the answer is one of a few options, `text` never does,
             and `auto` does until the endpoint objects.
-        timeout_s: seconds for one call at most; up to `LONGEST_CALL`.
+        timeout_s: seconds for one call at most; up to `LONGEST_CALL`. For None `FIRST_LIMIT` at first, and more once
+            answers take longer.
         attempts: times that a call is made before its pair is given up; from 1.
         max_tokens_in: tokens of a prompt at most, by an estimate of 4 characters each; the passage is shortened
             to that. None where the endpoint's own limit is to be met.
@@ -76,7 +77,7 @@ class EndpointBackEnd:
         base_url: str | None = None,
         key_variable: str | None = None,
         structured: Structured = "auto",
-        timeout_s: float = 60,
+        timeout_s: float | None = None,
         attempts: int = 6,
         max_tokens_in: int | None = None,
         temperature: float = 0.0,
@@ -93,7 +94,8 @@ class EndpointBackEnd:
             raise InputError(f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
         if api == "completions" and structured == "json":
             raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
-        sound = attempts >= 1 and 0 < timeout_s <= LONGEST_CALL and 0 <= temperature < math.inf
+        limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
+        sound = attempts >= 1 and 0 < limit_s <= LONGEST_CALL and 0 <= temperature < math.inf
         sound = sound and 0 <= thinking_tokens <= MOST_THINKING
         if not sound or (max_tokens_in is not None and max_tokens_in < 1):
             raise InputError(
@@ -121,7 +123,8 @@ class EndpointBackEnd:
             base_url=address,
             key_variable=key_variable or "",
             on_this_computer=is_loopback(checked_host(address)),
-            timeout_s=timeout_s,
+            timeout_s=limit_s,
+            adapts=timeout_s is None,
             attempts=attempts,
             max_tokens_in=max_tokens_in,
             temperature=temperature,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -39,6 +40,10 @@ MOST_THINKING = 200_000
 """Tokens of room for thinking at most."""
 CUT_OFF_THINKING = "it was cut off while it was thinking; thinking_tokens gives it more room"
 """Why there is no answer where a reasoning model used all the room that it had."""
+SHORTEST_LIMIT = 16
+"""Smaller numbers are no limit of tokens."""
+DEEPEST_ERROR = 4
+"""Lists and objects that an error is looked for in."""
 SHOWN = 200
 """Characters of an endpoint's own words in a message."""
 
@@ -52,12 +57,14 @@ class Dialect:
         structured: answers in JSON of a schema.
         limit: name of the field that bounds the length of an answer.
         temperature: whether it may be set.
+        system: whether the model has a system role; if not, the system's words begin those of the user.
     """
 
     api: Api = "chat"
     structured: bool = True
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
+    system: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def prepare(
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
     else:
-        body["messages"] = _in_roles(messages)
+        body["messages"] = _in_roles(messages if dialect.system else Messages(messages.joined()))
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:
@@ -174,9 +181,14 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     choice = choices[0] if isinstance(choices[0], dict) else {}
     plain = "prompt" in request.body
     message = {"content": choice.get("text", 0)} if plain else choice.get("message")
+    ended = choice.get("finish_reason")
+    filtered = isinstance(ended, str) and _STOPPED.search(ended.lower()) is not None
     if not isinstance(message, dict):
-        raise UnusableBodyError("the answer has no message")
-    text, refusal, ended = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+        if not filtered:
+            raise UnusableBodyError("the answer has no message")
+        message = {}
+    message = _in_one_piece(message)
+    text, refusal = message.get("content"), message.get("refusal")
     if not isinstance(text, str | None):
         raise UnusableBodyError("the content of the answer is no text")
     complete = ended != "length"
@@ -189,7 +201,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     )
     if isinstance(refusal, str) and refusal:
         completion = replace(completion, error=f"refused: {brief(clean(refusal))}")
-    elif ended == "content_filter":
+    elif filtered:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
@@ -200,6 +212,24 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
         completion = replace(completion, error=CUT_OFF_THINKING)
     return Answer(completion, used, model)
+
+
+def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
+    """A message whose content is one text: its text parts joined, with other texts (reasoning, refusals) by their kind.
+
+    Mistral's reasoning models, among others, send a list of parts in the place of a text.
+    """
+    parts = message.get("content")
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return message
+    texts: dict[str, str] = {"content": ""}
+    for part in parts:
+        kind = {"text": "content", "output_text": "content", "refusal": "refusal"}.get(part.get("type"), "reasoning")
+        inner = next((part[name] for name in ("text", "thinking", "reasoning", "refusal") if part.get(name)), "")
+        pieces = inner if isinstance(inner, list) else [inner]
+        found = (piece.get("text") if isinstance(piece, dict) else piece for piece in pieces)
+        texts[kind] = texts.get(kind, "") + "".join(piece for piece in found if isinstance(piece, str))
+    return message | texts
 
 
 def _thoughts(message: Mapping[str, Any], text: str) -> str:
@@ -215,6 +245,43 @@ def estimated_usage(request: Request, text: str = "") -> Tokens:
     return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
 
 
+def error_within(content: bytes) -> tuple[int | None, object] | None:
+    """The error in a body that came with a status of success: gateways report so what failed behind them.
+
+    Returns:
+        The HTTP status that the error names, None if it names none, and the error; None for a body with an answer.
+    """
+    try:
+        # An answer without the word cannot hold an error beside its choices.
+        body = orjson.loads(content) if b'"error"' in content or b'"choices"' not in content else None
+    except orjson.JSONDecodeError:
+        return None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    failed = [whole["error"] for whole in (body, choice) if isinstance(whole, dict) and whole.get("error")]
+    if choice.get("finish_reason") == "error":
+        failed.append({"message": "the answer ended in an error"})
+    if not failed and (choice or not isinstance(body, dict | list) or not body):
+        return None
+    error = error_in(failed[0] if failed else body)
+    codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
+    numbers = (int(code) for code in map(str, codes) if code.isdecimal() and len(code) == 3)
+    return next((number for number in numbers if number >= 400), None), error
+
+
+def error_in(body: object) -> object:
+    """The error that a body holds: in a list, as Gemini sends it, under `error`, or as the body itself."""
+    for _ in range(DEEPEST_ERROR):
+        if isinstance(body, list):
+            inner = body[0] if body else None
+        else:
+            inner = body.get("error") or body.get("errors") if isinstance(body, dict) else None
+        if not isinstance(inner, dict | list | str):
+            break
+        body = inner
+    return body
+
+
 def explanation(body: object, clean: Clean) -> str:
     """An endpoint's own words on what went wrong, in one short line; empty where there are none.
 
@@ -222,8 +289,7 @@ def explanation(body: object, clean: Clean) -> str:
         body: what it sent.
         clean: takes keys out of a text; before it is shortened, as half a key is not known for one.
     """
-    if isinstance(body, dict) and isinstance(body.get("error"), dict | str):
-        body = body["error"]
+    body = error_in(body)
     if isinstance(body, dict):
         body = next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
         if not isinstance(body, str):
@@ -242,45 +308,93 @@ def _said_whole(said: object) -> str:
         return ""
 
 
-Objection = Literal["too long", "no structure", "other limit", "no temperature", "filtered", "no credit"]
+Objection = Literal[
+    "too long", "no structure", "other limit", "no temperature", "no system role", "filtered", "no credit", "no key"
+]
 
 
-def objection(body: object, sent: Mapping[str, Any]) -> Objection | None:
+def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)) -> Objection | None:
     """What an endpoint objects to in a request; None where it is nothing that can be understood.
+
+    Codes and numbers go before words. Words that the prompt itself has say nothing: an error may repeat them.
 
     Args:
         body: the error that it sent.
         sent: fields of the request by name. It can only object to what was sent, so that no change
             is made twice.
+        tokens: that the prompt may have, by estimate: at least and at most.
     """
-    error = body if isinstance(body, dict) else {}
-    words = " ".join(map(_said_whole, (error.get("code"), error.get("type"), error.get("param"), body))).lower()
-    if error.get("code") == "insufficient_quota":
+    error = error_in(body)
+    words = _said_whole(error).lower()
+    messages = sent.get("messages", [])
+    prompt = json.dumps(sent.get("prompt", messages), ensure_ascii=False).lower()
+
+    def says(signs: re.Pattern[str]) -> bool:
+        return any(found[0] not in prompt for found in signs.finditer(words))
+
+    codes = {str(error.get(name)).lower() for name in ("code", "type")} if isinstance(error, dict) else set()
+    if "insufficient_quota" in codes:
         return "no credit"
-    if any(sign in words for sign in _TOO_LONG):
-        return "too long"
-    if error.get("code") in ("content_filter", "content_policy_violation"):
+    if codes & _FILTER_CODES:
         return "filtered"
+    if says(_TOO_LONG) or (says(_LENGTHS) and _tells_length(words, tokens)):
+        return "too long"
+    if says(_NO_KEY):
+        return "no key"
     if "max_tokens" in sent and "max_completion_tokens" in words:
         return "other limit"
-    if "response_format" in sent and any(sign in words for sign in _NO_STRUCTURE):
+    if "response_format" in sent and says(_NO_STRUCTURE):
         return "no structure"
-    if "temperature" in sent and any(f"{quote}temperature{quote}" in words for quote in ("'", '"')):
+    if messages and messages[0]["role"] == "system" and says(_NO_SYSTEM):
+        return "no system role"
+    if "temperature" in sent and says(_TEMPERATURE):
         return "no temperature"
-    return None
+    return "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None
 
 
-_TOO_LONG = (
-    "context_length",
-    "context length",
-    "context window",
-    "context size",
-    "exceed_context",
-    "maximum context",
-    "prompt is too long",
-    "too many tokens",
+def asks_too_much(words: str) -> bool:
+    """Whether a rate limit says that one request alone is beyond it, so that waiting does not help."""
+    found = _REQUESTED.search(words)
+    return found is not None and int(found[2]) > int(found[1])
+
+
+def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
+    """Whether of two numbers the larger may be the tokens of the prompt, so that the smaller is the limit."""
+    numbers = {int(number) for number in _NUMBER.findall(words.replace(",", ""))}
+    longest = max((number for number in numbers if tokens[0] <= number <= tokens[1]), default=0)
+    return any(SHORTEST_LIMIT <= number < longest for number in numbers)
+
+
+_NUMBER = re.compile(r"(?<![\w.])\d{2,8}(?![\w.]\d)")
+_LENGTHS = re.compile(r"\b(?:tokens?|length|context|characters|size)\b")
+_REQUESTED = re.compile(r"\blimit:? (\d+)\b.{0,40}?\brequested:? (\d+)\b")
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|limit|size|window)|exceed_context|maximum (?:context|input|prompt)\b|string_above_max_length"
+    r"|tokens?_limit_reached|(?:input|prompt|request)_too_l(?:arge|ong)"
+    r"|\b(?:body|content|input|message|payload|prompt|request|text)s?\b\W+(?:\w+\W+){0,4}?too (?:large|long)\b"
+    r"|too many (?:\w+ )?tokens|too large for model|(?:model|max\w*) token limit|expected maxlength"
+    r"|\b(?:input|prompt)s?\W+(?:length|must have (?:less|fewer)|size|tokens?)\b"
+    r"|(?:reduce|shorten) (?:the|your) (?:input|length|message|prompt|size|text)|\u8d85\u957f"
 )
-_NO_STRUCTURE = ("response_format", "response format", "json_schema", "json schema", "structured output")
+_NO_KEY = re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")
+_NO_STRUCTURE = re.compile(r"response[_ ]format|json[_ ]schema|structured output")
+_NO_SYSTEM = re.compile(
+    r"(?:system|developer)[\s_'\"`\\]*(?:instruction|message|prompt|role)s?\b"
+    r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b|roles must alternate"
+    r"|user and assistant|'user' or 'assistant'|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
+)
+_TEMPERATURE = re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")
+_FILTER_CODES = {
+    *("content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"),
+    *("moderation_blocked", "invalid_prompt", "prompt_blocked", "guardrail_intervened"),
+}
+_FILTERED = re.compile(
+    r"content[ _-]?(?:exists risk|filter|management|policy)|data inspection|flagged|guardrail|high risk|inappropriate"
+    r"|moderation|prohibited|responsible ?ai|safety|sensitive|usage polic|violat"
+)
+_ACCOUNT = re.compile(r"\b(?:account|api key|organi[sz]ation|subscription)\b")
+_STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii")
+"""Signs in codes and words of errors, and in the reason for which an answer ended, in lower case; see `objection`."""
 
 
 def _filled(call: Call, passage: str) -> Messages:

@@ -18,6 +18,9 @@ REGROWTH = 0.25
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_DURATION = r"((?:\d+(?:\.\d+)?(?:ms|[smh]))+|\d+(?:\.\d+)?)(?: ([smh])[a-z]+)?"
+_DELAY = re.compile(r"retry_?delay\W{1,5}" + _DURATION)
+_AGAIN = re.compile(r"(?:re-?try|try again) (?:in|after) (?:about )?" + _DURATION)
 # Larger numbers are no durations: they are moments in seconds, or milliseconds, since 1970.
 _EPOCH_SECONDS = 1e9
 _EPOCH_MILLISECONDS = 1e12
@@ -53,6 +56,25 @@ def told_wait(headers: Mapping[str, str], now: float) -> float | None:
     return _bounded(max(told)) if told else None
 
 
+def stated_wait(error: object, now: float) -> float | None:
+    """What an error itself says of when to ask again, where the headers say nothing.
+
+    Google has a field `retryDelay`, OpenRouter passes on headers, and others say "try again in 3.2s".
+
+    Args:
+        error: the error, as it was sent.
+        now: seconds since 1970.
+    """
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    if isinstance(headers, dict) and (told := told_wait({str(k): str(v) for k, v in headers.items()}, now)) is not None:
+        return told
+    words = str(error).lower()
+    found = _DELAY.search(words) or _AGAIN.search(words)
+    seconds = _seconds(found[1] + (found[2] or ""), now) if found else None
+    return None if seconds is None else _bounded(seconds)
+
+
 def passes(status: int) -> bool:
     """Whether an HTTP status says nothing of the request itself, so that another attempt may succeed."""
     return status in (408, 409, 425, 429) or status >= 500
@@ -86,6 +108,7 @@ class Pace:
         self._clock = clock
         self._until = -math.inf
         self._window = math.inf
+        self._narrowed_at = 0
 
     def hold(self, seconds: float, in_flight: int) -> None:
         """Let all calls wait.
@@ -97,6 +120,22 @@ class Pace:
         if self.closed_for <= 0:
             self._window = max(1.0, min(self._window, in_flight) / 2)
         self._until = max(self._until, self._clock() + seconds)
+
+    def narrow(self, in_flight: int, begun: int, latest: int) -> bool:
+        """Allow half of the calls at once, as they took too long together.
+
+        Args:
+            in_flight: calls in flight now, the one that took too long included.
+            begun, latest: the numbers of that call and of the latest one, by the order in which they were begun.
+
+        Returns:
+            Whether fewer are allowed than when that call was begun.
+        """
+        if begun > self._narrowed_at:
+            if (now := min(self._window, in_flight)) <= 1:
+                return False
+            self._window, self._narrowed_at = max(1.0, now // 2), latest
+        return True
 
     def answered(self) -> None:
         """An answer came, so there may be more calls again."""

@@ -19,7 +19,7 @@ from core.errors import GradingError
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control, Tokens
 from core.graders.endpoint.absence import Absence
-from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Refused, ask, open_client
+from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Hopeless, Refused, ask, open_client
 from core.graders.endpoint.chat import Request, prepare
 from core.graders.endpoint.outbox import Outbox
 from core.graders.endpoint.retry import backoff
@@ -36,6 +36,8 @@ UNREAD = 1024
 SILENT_PAIRS = 10
 """Pairs in a row that fail for good before an endpoint is taken to be gone, or as many as are in flight."""
 
+BARRED_PASSAGES = 3
+"""Passages that are refused access before any other has an answer, from which the key is taken to be refused."""
 TRIES_ALONE = 3
 """Tries to reach an endpoint that is gone with pairs that are too few to say so, once others have had their answers."""
 
@@ -81,7 +83,9 @@ class Session:
         self._waiting: list[_Asked] = []
         self._flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = {}
         self._silent = 0
+        self._silent_passage: int | None = None
         self._answered = -1
+        self._barred: GradingError | None = None
         # Calls by the order in which they were begun: how many, and the last one that was answered.
         self._begun = self._heard = 0
         self._absence = Absence(endpoint.base_url, control, self._report, endpoint.clock)
@@ -148,7 +152,10 @@ class Session:
         if self._control.stopping:
             return bool(self._flying)
         if self._exhausted and not self._flying and not self._waiting:
-            self._give_up_doubtful(every=True)
+            if self._barred is not None and self._answered < 0:
+                self._fail(self._barred)
+            else:
+                self._give_up_doubtful(every=True)
         return bool(self._flying or self._waiting) or not self._exhausted
 
     def _room(self) -> int:
@@ -252,15 +259,27 @@ class Session:
             asked.due = -math.inf
             heapq.heappush(self._waiting, asked)
             return verdict.used
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
+            self._put_aside(asked, verdict)
+            return Tokens()
+        if isinstance(verdict, Refused) or verdict.reason:
             self._report(verdict.reason)
             self._go_on(asked, Completion(error=verdict.reason))
             self._count_silence(asked, "refuses the calls", verdict.reason)
-            return verdict.used
+            return verdict.used if isinstance(verdict, Refused) else Tokens()
         asked.steps.close()
         self._report(verdict.error.message)
         self._fail(verdict.error)
         return Tokens()
+
+    def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
+        """Wait for the answer to another passage, which tells a refused passage from a refused key."""
+        self._report(verdict.reason)
+        asked.given_up, self._barred = verdict.reason, verdict.error
+        self._doubtful.append(asked)
+        passages = {one.pair[1] for one in self._doubtful}
+        if len(passages) >= BARRED_PASSAGES or len(self._doubtful) >= BARRED_PASSAGES * SILENT_PAIRS:
+            self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
         """Let a pair wait for its next attempt, or give it up; where the endpoint is gone, wait for that."""
@@ -279,6 +298,19 @@ class Session:
             asked.due, asked.failures = end.clock(), 0
             heapq.heappush(self._waiting, asked)
             return
+        if fault.slow and asked.begun > self._heard:
+            # No call that was begun after it has an answer: it may be the load under which all of them are slow.
+            if end.pace.narrow(len(self._flying), asked.begun, self._begun):
+                self._report(f"{said}; fewer calls are made at once")
+                asked.due = end.clock()
+                heapq.heappush(self._waiting, asked)
+                return
+            if end.hangs and self._control.patience <= 0:
+                self._fail(absence.given_up("does not answer: the last call ended", said))
+                asked.steps.close()
+                return
+            asked.failures = end.attempts if end.hangs else asked.failures
+            end.stretched = 2 * end.limit_s
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
         if wait > self._control.longest_wait:
@@ -303,7 +335,7 @@ class Session:
         silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
         if self._control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
-            if fault.gone or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
+            if fault.gone or (fault.slow and end.hangs) or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
                 self._wait_on(said, fault.wait)
             return
         self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
@@ -349,6 +381,10 @@ class Session:
         if asked.age < self._answered:
             # One that was begun later has its answer: that this one took longer to fail says nothing of the endpoint.
             return
+        if self._answered >= 0 and asked.pair[1] == self._silent_passage:
+            # The questions about one passage follow each other, and it is one passage that fails.
+            return
+        self._silent_passage = asked.pair[1]
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._most):
             self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))

@@ -313,7 +313,10 @@ def _endpoint_details(form: Form) -> None:
     with columns[1]:
         form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
     with columns[2]:
-        form.number("timeout_s", "Time-out (s)", 60, 1, 3600, "Seconds for one call at most.")
+        form.number(
+            "timeout_s", "Time-out (s)", None, 1, 3600,
+            "Seconds for one call at most. Empty: 60 at first, and up to 600 if the endpoint is slow.",
+        )  # fmt: skip
     with columns[3]:
         form.number("attempts", "Attempts", 6, 1, 100, "Calls before a pair is given up.")
     with columns[4]:
