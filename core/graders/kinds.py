@@ -208,6 +208,7 @@ def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, A
         # A folder is known by its content, not by its place.
         return None
     stored = {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
+    stored |= {name: bool(stored[name]) for name in ("fence", "verify_fence") if name in stored}
     parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
     try:
         grader = make_grader(spec.method, parameters, prompts)

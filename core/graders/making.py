@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.graders.access.access import current
 from core.graders.endpoint.chat import Api
 from core.graders.local.loading import has_chat_template, resolved_dtype
-from core.graders.prompts.prompt import USES, Prompt, variables
+from core.graders.prompts.prompt import USES, Prompt, fence_mark, variables
 from core.graders.reading.calls import BackEnd, Per, Sampling, Steps
 from core.graders.reading.grader import Method, ReadingGrader
 from core.graders.reading.methods import (
@@ -135,14 +135,15 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
     check_types(parameters)
     where = back_end_name(parameters)
     own: dict[str, Any] = {"back_end": where}
-    if parameters.get("fence", where == "openai"):
-        own["fence"] = True
+    fence = bool(parameters.get("fence", where == "openai"))
     variant = reading.variant(parameters, where)
     _refuse_what_does_nothing(parameters, where, variant)
     prompt = _prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
+    if fence:
+        own["fence"] = fence_mark(prompt, fence)
     cue, cue_is_sure = _cue(parameters, where, prompt)
     ended = _ended(prompt, cue)
-    method, more = reading.prepare(Setting(parameters, prompts, ended, bool(own.get("fence")), cue, variant))
+    method, more = reading.prepare(Setting(parameters, prompts, ended, fence, cue, variant))
     own |= more
     if reading.by_rules:
         own["reading"] = RULES_VERSION
@@ -164,7 +165,7 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         kinds=reading.kinds or prompt.kinds,
         max_rating=reading.top or prompt.top,
     )
-    return ReadingGrader(spec, method, back_end, _passage_first(prompt, bool(own.get("fence"))))
+    return ReadingGrader(spec, method, back_end, _passage_first(prompt, fence))
 
 
 def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
@@ -385,7 +386,7 @@ def _check(
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
         # Earlier versions had no fence there, so that it does not go without saying: their grades are theirs.
-        own["verify_fence"] = True
+        own["verify_fence"] = fence_mark(prompt, fence)
     return partial(verify_check, prompt=_ended(prompt, cue), fence=fence), own
 
 
@@ -420,8 +421,8 @@ def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], defaul
 def _passage_first(prompt: Prompt, fence: bool) -> bool:
     """Whether prompts about one passage begin alike for longer than those about one question."""
     names = variables(prompt)
-    # What says that a fenced passage is data names its tag, and stands before all else.
-    return "context" in names and (fence or names.index("context") == 0)
+    # The sentence about a fenced passage names its tag, and ends the system text if there is one.
+    return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)
 
 
 def _short(model: str) -> str:

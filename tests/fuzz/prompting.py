@@ -79,10 +79,12 @@ def _fill(sent: Input) -> bool:
     for name, what in FENCED if sent.given["fence"] else ():
         if name not in variables(prompt):
             continue
-        fence = re.search(rf"<({what}-[0-9a-f]+)>", made.system)
-        if fence is None or made.user.count(fence[1]) != 2:
+        said = re.search(rf"The text between <({what}-[0-9a-f]+)> and </\1> is .*", made.system or made.user)
+        if said is None or made.user.count(said[1]) != (2 if made.system else 4):
             raise Broken(f"the {what} is not between two tags that it cannot forge", made.user)
-        wanted[name] = f"<{fence[1]}>\n{values[name]}\n</{fence[1]}>"
+        wanted[name] = f"<{said[1]}>\n{values[name]}\n</{said[1]}>"
+        if not made.system:
+            wanted[name] = f"{said[0]}\n{wanted[name]}"
     if made.user != _expected(prompt, wanted):
         raise Broken("a prompt is filled with something else than its values", made.user)
     return True

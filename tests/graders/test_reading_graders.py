@@ -19,6 +19,7 @@ from core.graders import (
     INJECTIONS,
     Price,
     Prompt,
+    ReadingGrader,
     built_in,
     make_grader,
     read_prompt,
@@ -29,7 +30,19 @@ from core.graders import (
 )
 from core.graders.endpoint.chat import AROUND_PROMPT
 from core.graders.reading.parsing import RULES_VERSION
-from core.grading import Progress, Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
+from core.grading import (
+    Progress,
+    Request,
+    Scope,
+    first_prompt,
+    make_plan,
+    pair_to_try,
+    pairs_to_grade,
+    price_tag,
+    questions_to_try,
+    run_job,
+    with_texts,
+)
 from core.labels import Policy, basis, coverage, labels, override
 from core.leaderboard import leaderboard
 from core.project import Project, add_queries
@@ -268,12 +281,12 @@ def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades_and_can_g
 ):
     fenced = make_grader("answer", settings(server, check="model"))
     open_ = make_grader("answer", settings(server, check="model", verify_fence=False))
-    assert fenced.spec.parameters["verify_fence"] is True and "verify_fence" not in open_.spec.parameters
+    assert fenced.spec.parameters["verify_fence"] and "verify_fence" not in open_.spec.parameters
     assert fenced.spec.fingerprint != open_.spec.fingerprint, "it is asked otherwise"
     by_words = make_grader("answer", settings(server)).spec
     assert "verify_fence" not in by_words.parameters, "there is nothing to fence"
     at_endpoint = {"check": "model", "verify_model": "m", "base_url": server.url}
-    assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"] is True
+    assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"]
     earlier = {"back_end": "transformers", "fence": True, "check": "model", "model": "google/flan-t5-small"}
     local = make_grader("answer", earlier | {"verify_fence": False}).spec
     again = remade_from(local)
@@ -378,3 +391,26 @@ def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identi
 @pytest.mark.parametrize("kind", ["choice", "embedding"])
 def test_a_grader_that_reads_by_no_such_rule_stays_the_same(kind: str) -> None:
     assert "reading" not in make_grader(kind, {}).spec.parameters
+
+
+def test_a_fence_is_in_the_fingerprint_by_the_place_of_the_sentence_about_it():
+    model = {"back_end": "openai", "model": "m"}
+    assert make_grader("self-rating", model).spec.parameters["fence"] is True, "as in earlier versions"
+    judge = make_grader("direct", model).spec
+    earlier = replace(judge, parameters=judge.parameters | {"fence": True})
+    assert judge.fingerprint != earlier.fingerprint, "what it is sent begins otherwise"
+    local = {"model": "google/flan-t5-small", "fence": True, "dtype": "float32"}
+    spec = make_grader("direct", local).spec
+    again = remade_from(spec)
+    assert again is not None and make_grader("direct", again).spec == spec
+    assert remade_from(replace(spec, parameters=spec.parameters | {"fence": True})) is None
+
+
+def test_fenced_prompts_without_a_system_text_share_what_comes_before_the_passage(filled: Project):
+    grader = make_grader("direct", {"back_end": "openai", "model": "m"})
+    assert isinstance(grader, ReadingGrader)
+    pairs = [pair for group in pairs_to_grade(filled, grader.spec, bank.latest_version(filled)) for pair in group]
+    texts = with_texts(filled, grader.spec, pairs)
+    prompts = [first_prompt(grader, texts, pair) for pair in grader.ordered(pairs)]
+    instructions = built_in()["Thomas"].template.split("{")[0]
+    assert len(prompts) > 1 and all(one.startswith(instructions) for one in prompts)

@@ -180,7 +180,8 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
         prompt: the prompt; its system text has no variables.
         values: text by variable, canonical or as the template calls it; what the template does not have is ignored.
         fence: whether to mark the passage as data, see `fenced`; and in a prompt that verifies or compares, the
-            answer to be verified, which came out of the passage.
+            answer to be verified, which came out of the passage. The sentence about it, which no two passages share,
+            ends the system text; if there is none, it precedes the passage, so that all before that stays the same.
 
     Raises:
         InputError: a variable has no value.
@@ -196,7 +197,10 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
         # In a direct prompt {answer} is the correct one, which people wrote.
         if name in needed:
             texts[name], sentence = fenced(texts[name], what, _FENCED_TO_BE.get(prompt.use))
-            system = f"{system}\n\n{sentence}" if system else sentence
+            if prompt.system:
+                system = f"{system}\n\n{sentence}"
+            else:
+                texts[name] = f"{sentence}\n{texts[name]}"
     worked = ({"question": e.question, "context": e.passage, "answer": e.answer} for e in prompt.examples)
     texts["examples"] = "\n\n".join(_put(prompt.example, example) for example in worked)
     return Messages(_put(prompt.template, texts, prompt.use), system)
@@ -212,6 +216,14 @@ _FENCED_TO_BE = {
     "compare answers": "compared",
 }
 _TO_BE = {"passage": "rated", "answer": "verified"}
+
+
+def fence_mark(prompt: Prompt, fence: bool) -> bool | str:
+    """What a fingerprint says of the fence: that there is one, and where the sentence about it is.
+
+    Earlier versions began a prompt that has no system text with the sentence: what they asked was another prompt.
+    """
+    return fence and (bool(prompt.system) or "in the text")
 
 
 def fenced(text: str, what: Literal["passage", "answer"] = "passage", to_be: str | None = None) -> tuple[str, str]:

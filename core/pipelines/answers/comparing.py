@@ -10,7 +10,18 @@ from typing import Any, Literal
 from core.bank import question_text_key
 from core.catalogue import prices, prompts
 from core.errors import InputError
-from core.graders import BackEnd, Call, Completion, Control, Prompt, back_end_name, fill, make_back_end, read
+from core.graders import (
+    BackEnd,
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    back_end_name,
+    fence_mark,
+    fill,
+    make_back_end,
+    read,
+)
 from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
 from core.pipelines.answer_judges import accepts, answer_judge, judge_scores
 from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job
@@ -96,7 +107,7 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
     fence = bool(settings.pop("fence", where == "openai"))
     own = {name: settings[name] for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
            if name in settings}  # fmt: skip
-    told = {"judge": plan.judge, "fence": fence, "at": where}
+    told = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
     short = model.rsplit("/", 1)[-1].split("@", 1)[0]
     name = plan.name or short + ("" if plan.judge == "llm" else ", graded")
     spec = AnswerModel(

@@ -17,6 +17,7 @@ from core.graders import (
     ReadingGrader,
     Sampling,
     back_end_name,
+    fence_mark,
     load_encoder,
     make_back_end,
     make_grader,
@@ -149,7 +150,8 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     }
     if where != "openai":
         own["dtype"] = settings["dtype"] = _dtype(settings)
-    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "fence": fence, "at": where}
+    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "at": where}
+    told["fence"] = fence_mark(prompt, fence)
     parameters = {"settings": settings, "prompt": prompt.name} | told
     return ReadyGenerator(
         AnswerModel(
