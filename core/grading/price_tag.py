@@ -31,7 +31,9 @@ SAMPLE = 200
 STRETCHES, STRETCH = 4, 32
 """So many times so many pairs that follow each other show how much of a prompt was read with the one before it."""
 WRITTEN = {"rating": 6, "yes-no": 6, "letter": 6, "span": 0, "likelihood": 0}
-"""Tokens of a short answer, by its form, JSON around it included."""
+"""Tokens of a short answer, by its form."""
+WRITTEN_JSON = 10
+"""Tokens of one in JSON of a schema, with the line breaks and blanks that models put into it."""
 TYPICAL_ANSWER = "about three times as much as in the year before"
 WRITTEN_TEXT = 30
 """Tokens of an answer in words, which is one phrase or sentence."""
@@ -97,7 +99,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
         for call in _calls(grader.steps(texts.questions[question], texts.passages[passage])):
             tokens, exact = _tokens(grader, call)
             counted = counted and exact
-            calls, read, written = calls + 1, read + tokens, written + WRITTEN.get(call.form, WRITTEN_TEXT)
+            calls, read, written = calls + 1, read + tokens, written + _written(grader, call)
     scale = len(pairs) / len(sample)
     thinking = round(calls * scale * _thinking(project, grader))
     cached = round(read * scale * _read_before(project, grader, pairs))
@@ -171,6 +173,13 @@ def _calls(steps: Steps) -> list[Call]:
     finally:
         steps.close()
     return calls
+
+
+def _written(grader: ReadingGrader, call: Call) -> int:
+    """Tokens of the answer to a call."""
+    short = WRITTEN.get(call.form, WRITTEN_TEXT)
+    in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
+    return WRITTEN_JSON if in_json else short
 
 
 def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:

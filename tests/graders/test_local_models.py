@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import GradingError, InputError
 from core.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
@@ -169,6 +171,43 @@ def test_prompts_are_grouped_by_what_saves_most() -> None:
     prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
     groups = {group.rows: group.shared for group in share_prefixes(prompts)}
     assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
+
+
+def test_questions_that_share_more_words_do_not_read_the_passage_again() -> None:
+    words = random.Random(1)
+    passages = [[words.randrange(5, 30000) for _ in range(200)] for _ in range(5)]
+    # Of ten questions several begin with the same word or two.
+    questions = [[1 + q % 4, 1 + q % 3, *(words.randrange(5, 30000) for _ in range(12))] for q in range(10)]
+    prompts = [[*passage, *question] for passage in passages for question in questions]
+    groups = share_prefixes(prompts)
+    read = sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in groups)
+    assert read == 5 * 200 + 50 * 14
+    assert sorted(row for group in groups for row in group.rows) == list(range(50))
+
+
+@given(st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=6), min_size=1, max_size=7))
+def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]]) -> None:
+    prompts = sorted([7] * LEAST_SHARED + end for end in ends)
+
+    def least(begin: int) -> int:
+        """Tokens read of the prompts from one on, by trying all divisions."""
+        if begin == len(prompts):
+            return 0
+        found = []
+        for end in range(begin + 1, len(prompts) + 1):
+            rows = prompts[begin:end]
+            same = next(
+                (i for i, each in enumerate(zip(*rows, strict=False)) if len({*each}) > 1), len(min(rows, key=len))
+            )
+            shared = min(same, min(map(len, rows)) - 1) if len(rows) > 1 else 0
+            if len(rows) == 1 or shared >= LEAST_SHARED:
+                once = shared if len(rows) > 1 else 0
+                found.append(once + sum(len(row) - once for row in rows) + least(end))
+        return min(found)
+
+    groups = share_prefixes(prompts)
+    read = sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in groups)
+    assert read == least(0)
 
 
 def test_the_same_prompt_twice_still_has_a_token_of_its_own_to_read() -> None:

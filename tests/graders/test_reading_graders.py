@@ -238,6 +238,8 @@ def test_the_price_tag_comes_close_to_what_a_job_then_takes(filled: Project, ser
     tag = price_tag(filled, made, 1)
     assert (tag.pairs, tag.calls, tag.counted, len(server.seen)) == (8, 8, False, 0)
     assert tag.cost == pytest.approx((tag.input_tokens + 2 * tag.output_tokens) / 1e6)
+    in_words = price_tag(filled, make_grader("self-rating", settings(server, structured="text")), 1)
+    assert tag.output_tokens - in_words.output_tokens == 8 * 4, "models break the lines of JSON"
     checked = make_grader("answer", settings(server, check="model"))
     assert price_tag(filled, checked, 1).calls == 12, "an answer and its check for each of six pairs"
     assert price_tag(filled, make_grader("embedding", {}), 1).calls == 0

@@ -17,6 +17,9 @@ from core.graders.reading.calls import Sampling
 LEAST_SHARED = 16
 """Tokens that must be shared for a pass of their own to pay."""
 
+MOST_JOINED = 256
+"""Prompts of a group at most, which bounds the work of weighing."""
+
 KEPT_PER_COMPUTED = 8
 """Keys and values may be kept for so many times the tokens of a batch: shared ones are copied to every row."""
 
@@ -201,10 +204,10 @@ def common_length(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
-    """Group prompts by the tokens that they begin with.
+    """Group prompts by the tokens that they begin with, so that the fewest tokens are read.
 
-    Prompts are taken in the order of their tokens, so that those with most in common are neighbours. One joins
-    the group before it where that saves more than it shortens, and where it has no more in common with the next.
+    Prompts are taken in the order of their tokens, so that those with most in common are neighbours. To join a group
+    with more in common may cost another group its beginning, which is then read again: all divisions are weighed.
 
     Returns:
         Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each
@@ -214,18 +217,20 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
     common = [
         min(common_length(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1) for a, b in pairwise(order)
     ]
+    # The most tokens that need not be read again of the first n prompts, with the last group: where it begins, and
+    # what it shares.
+    saved: list[tuple[int, int, int]] = [(0, 0, 0)]
+    for end in range(1, len(order) + 1):
+        best, shared = (saved[end - 1][0], end - 1, 0), len(prompts[order[end - 1]])
+        for begin in range(end - 2, max(end - MOST_JOINED, 0) - 1, -1):
+            if (shared := min(shared, common[begin])) < LEAST_SHARED:
+                break
+            best = max(best, (saved[begin][0] + (end - begin - 1) * shared, begin, shared))
+        saved.append(best)
     groups: list[Group] = []
-    rows: list[int] = []
-    shared = 0
-    for place, row in enumerate(order):
-        if rows:
-            with_it = min(shared, common[place - 1]) if len(rows) > 1 else common[place - 1]
-            with_next = common[place] if place < len(common) else 0
-            if with_it >= LEAST_SHARED and len(rows) * with_it > (len(rows) - 1) * shared and with_it >= with_next:
-                rows, shared = [*rows, row], with_it
-                continue
-            groups.append(Group(tuple(rows), shared))
-        rows, shared = [row], 0
-    if rows:
-        groups.append(Group(tuple(rows), shared))
-    return groups
+    end = len(order)
+    while end:
+        _, begin, shared = saved[end]
+        groups.append(Group(tuple(order[begin:end]), shared))
+        end = begin
+    return groups[::-1]
