@@ -369,3 +369,30 @@ def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> Non
 def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
     with pytest.raises(InputError):
         make_grader("embedding", {"cuts": cuts})
+
+
+# --- bfloat16 on processors
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ("flags\t\t: fpu avx512f avx512_bf16 avx512_vnni", "bfloat16"),
+        ("flags\t\t: fpu amx_bf16 amx_tile", "bfloat16"),
+        ("Features\t: fp asimd bf16 i8mm", "bfloat16"),
+        ("flags\t\t: fpu avx512f avx512_vnni", "float32"),
+    ],
+)
+def test_a_processor_with_bfloat16_uses_it_and_that_is_another_grader(
+    flags: str, dtype: str, models: Path, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(flags)
+    monkeypatch.setattr(local_loading, "CPU_INFO", tmp_path / "cpuinfo")
+    local_loading.has_bfloat16.cache_clear()
+    try:
+        assert [resolved_dtype(device, "auto") for device in ("auto", "cpu")] == [dtype] * 2
+        assert resolved_dtype("auto", "float32") == "float32"
+        spec = made("self-rating", models / "t5").spec
+        assert spec.fingerprint == made("self-rating", models / "t5", dtype=dtype).spec.fingerprint
+    finally:
+        local_loading.has_bfloat16.cache_clear()

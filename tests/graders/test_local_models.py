@@ -107,9 +107,9 @@ def ask(back_end: TransformersBackEnd | ExtractiveBackEnd, *calls: Call) -> list
 
 
 @functools.cache
-def generated(folder: str, text: str, tokens: int, special: bool = True) -> str:
+def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32") -> str:
     """What the library's own greedy `generate` writes for one prompt."""
-    loaded = load_model(folder)
+    loaded = load_model(folder, dtype=dtype)
     inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
     with torch.inference_mode():
         ids = loaded.model.generate(
@@ -458,10 +458,15 @@ def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
     assert loading() is None
 
 
-def test_half_precision_gives_the_same_ratings(t5: str) -> None:
-    calls = [rating(passage(marker, 20)) for marker in RATED]
-    found = ask(TransformersBackEnd(t5, device="cpu", dtype="bfloat16"), *calls)
-    assert [c.text for c in found] == [*map(str, RATED.values())]
+@pytest.mark.parametrize("model", ["t5", "llama"])
+def test_ratings_in_half_precision_are_those_of_greedy_decoding(model: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(model)
+    questions = ["what is it made of?", "what is it?"]
+    calls = [rating(passage(marker, words), q) for marker in RATED for words in (5, 20, 60) for q in questions]
+    found = ask(TransformersBackEnd(folder, device="cpu", dtype="bfloat16"), *calls)
+    texts = [fill(call.prompt, call.values).joined() for call in calls]
+    assert [c.text for c in found] == [generated(folder, text, 12, dtype="bfloat16") for text in texts]
+    assert {c.text for c in found} >= {*map(str, RATED.values())}
 
 
 def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp_path: Path) -> None:

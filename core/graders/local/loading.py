@@ -106,6 +106,9 @@ def check_settings(device: str, dtype: str) -> None:
         raise InputError(f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}.")
 
 
+CPU_INFO = Path("/proc/cpuinfo")
+BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
+"""What Linux calls the instructions for bfloat16 of processors: Intel's and AMD's, and ARM's."""
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """What Linux has where there is a driver of a GPU: NVIDIA's, AMD's, that of Windows below it."""
 
@@ -118,7 +121,7 @@ def resolved_dtype(device: str, dtype: str) -> str:
         dtype: auto, float32 or bfloat16.
 
     Returns:
-        float32 or bfloat16; for auto bfloat16 on a GPU that has it, else float32.
+        float32 or bfloat16; for auto bfloat16 on a GPU or a processor that has it, else float32.
 
     Raises:
         InputError: device or dtype is unknown.
@@ -126,16 +129,24 @@ def resolved_dtype(device: str, dtype: str) -> str:
     check_settings(device, dtype)
     if dtype != "auto":
         return dtype
-    if device == "cpu":
-        return "float32"
-    if not _may_have_gpu():
+    if device == "cpu" or not _may_have_gpu():
         # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
-        return "float32" if device == "auto" else "bfloat16"
+        return "float32" if device in ("auto", "cpu") and not has_bfloat16() else "bfloat16"
     import torch
 
     if not torch.cuda.is_available():
-        return "float32" if device == "auto" else "bfloat16"
+        return "float32" if device == "auto" and not has_bfloat16() else "bfloat16"
     return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+
+
+@lru_cache(maxsize=1)
+def has_bfloat16() -> bool:
+    """Whether the processor computes in bfloat16 itself. Others imitate it, which is slower than float32."""
+    try:
+        words = CPU_INFO.read_text().split()
+    except OSError:
+        return False
+    return not BFLOAT16_FLAGS.isdisjoint(words)
 
 
 def _may_have_gpu() -> bool:
@@ -152,7 +163,7 @@ def load_model(
         name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model hub.
         revision: branch, tag or commit on the hub; ignored for a folder.
         device: auto (the GPU where there is one), cpu, cuda or cuda:N.
-        dtype: auto (bfloat16 on a GPU that has it, else float32), float32 or bfloat16.
+        dtype: auto (see `resolved_dtype`), float32 or bfloat16.
         task: what it is to do.
 
     Raises:
