@@ -279,7 +279,7 @@ def _local_details(form: Form, writes: bool, by_vllm: bool = False) -> None:
     with columns[2]:
         form.select(
             "dtype", "Number format", DTYPES, "auto",
-            about="Automatic is bfloat16 on a GPU and float32 on a processor, which are two graders.",
+            about="Automatic is bfloat16 on a GPU or a processor that has it, else float32. They are two graders.",
         )  # fmt: skip
     with columns[3]:
         _tokens_in(form)
