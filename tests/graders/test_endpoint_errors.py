@@ -188,11 +188,12 @@ def test_a_flagged_passage_fails_alone_also_as_the_first(reply: Reply) -> None:
 def test_a_refusal_without_a_word_about_the_passage_fails_it_where_others_are_answered(reply: Reply) -> None:
     numbers = [*[0] * (SILENT_PAIRS + 2), 100, 101, 102]
     with EndpointServer(lambda seen: reply if seen.prompt == prompt(0) else rate(seen, 4)) as server:
-        for order in (numbers, numbers[::-1]):
+        # Also if questions about the refused passage come first, fewer than refuse a key.
+        for order in ([100, *numbers], [*numbers[4:], 103]):
             work = [((at, number), rated(question(number))) for at, number in enumerate(order)]
             grades = drive(make(server), work, Control(concurrency=1))
-            assert [grade.rating for grade in grades.values()].count(4) == 3
-            assert len(grades) == len(numbers)
+            assert [grade.rating for grade in grades.values()].count(4) == 4
+            assert len(grades) == len(order)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +214,13 @@ def test_a_refused_key_ends_the_job_and_fails_no_pair(reply: Reply, n: int) -> N
     assert outcomes == [] and KEY not in str(caught.value)
     assert f"HTTP {reply.status}" in str(caught.value)
     assert server.counts.total() == min(n, BARRED_PASSAGES)
+
+
+def test_a_refused_key_shows_with_the_questions_about_one_passage() -> None:
+    work = [((i, 0), rated(question(i))) for i in range(100)]
+    with EndpointServer(lambda seen: error(403, "forbidden")) as server, pytest.raises(GradingError):
+        drive(make(server), work, Control(concurrency=1))
+    assert server.counts.total() == SILENT_PAIRS
 
 
 def test_a_key_that_is_refused_later_ends_the_job_as_refusals_do() -> None:

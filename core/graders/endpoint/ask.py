@@ -27,7 +27,7 @@ from core.graders.endpoint.chat import (
 )
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, stated_wait, told_wait
+from core.graders.endpoint.retry import Pace, passes, stated_wait, told_wait
 from core.graders.reading.answers import is_in_words, is_of_schema
 from core.graders.reading.calls import Completion
 from core.limits import limit
@@ -44,8 +44,6 @@ PASSED_OVER = 3
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Faults of a connection, by type, before which nothing was sent that could be charged."""
-PASSING = (408, 409, 425, 429)
-"""Statuses below 500 that say nothing of the request itself; see `passes`."""
 UNEXPLAINED = (400, 422)
 """Statuses with which endpoints refuse a prompt that is too long, whatever words they have for it."""
 LONG = 500
@@ -129,10 +127,6 @@ class Endpoint:
         """Learn from an answer."""
         self.slowest, self.stretched = max(self.slowest, seconds), 0.0
         self.longest = max(self.longest, request.length)
-
-    def is_long(self, request: Request) -> bool:
-        """Whether no prompt of its length was answered yet."""
-        return request.length > self.longest
 
 
 @dataclass(frozen=True)
@@ -367,9 +361,9 @@ def _of_error(
         )
     if status in (401, 404):
         return Hopeless(_no_access(status, said, endpoint))
-    if status == 413 or (status in (413, 429) and asks_too_much(told.lower())):
+    if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
-    elif status is not None and (status in PASSING or (status >= 500 and against in (None, "filtered", "no key"))):
+    elif status is not None and passes(status) and (status < 500 or against in (None, "filtered", "no key")):
         wait = told_wait(headers, time.time())
         wait = stated_wait(error, time.time()) if wait is None else wait
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
@@ -387,7 +381,8 @@ def _of_error(
         return adapted
     if status is None:
         return Faulted("the answer cannot be used", told, said=True, used=estimated_usage(request))
-    if status in UNEXPLAINED and not request.shortened and endpoint.is_long(request) and request.kept // 2 >= LONG:
+    is_long = request.length > endpoint.longest and request.kept // 2 >= LONG
+    if status in UNEXPLAINED and is_long and not request.shortened:
         return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.kept // 2)
     return Refused(said)
 

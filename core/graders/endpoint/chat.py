@@ -352,9 +352,9 @@ def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float]
     return "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None
 
 
-def asks_too_much(words: str) -> bool:
+def asks_too_much(error: object) -> bool:
     """Whether a rate limit says that one request alone is beyond it, so that waiting does not help."""
-    found = _REQUESTED.search(words)
+    found = _REQUESTED.search(_said_whole(error).lower().replace(",", ""))
     return found is not None and int(found[2]) > int(found[1])
 
 

@@ -278,7 +278,7 @@ class Session:
         asked.given_up, self._barred = verdict.reason, verdict.error
         self._doubtful.append(asked)
         passages = {one.pair[1] for one in self._doubtful}
-        if len(passages) >= BARRED_PASSAGES or len(self._doubtful) >= BARRED_PASSAGES * SILENT_PAIRS:
+        if len(passages) >= BARRED_PASSAGES or len(self._doubtful) >= SILENT_PAIRS:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
