@@ -112,6 +112,12 @@ def first_few(things: Sequence[object], between: str = ", ") -> str:
     return between.join(map(str, things[:NAMED])) + rest
 
 
+def said_interval(bounds: tuple[float | None, float | None] | None) -> str:
+    """An interval as a cell of a table; empty without bounds."""
+    low, high = bounds or (None, None)
+    return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
 def how_many(number: int, things: str) -> str:
     """A number with what it counts, given as several: "2 questions", "1 question", "1 passage of responses"."""
     if number != 1:
@@ -208,7 +214,7 @@ _WORD = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[^\W_]+")
 
 def normalise(text: str) -> str:
     """Lower case, without stop words and punctuation, stemmed (Snowball, English); words parted by one space."""
-    return " ".join(_stem(word) for word in meaningful_words(text))
+    return " ".join(stem(word) for word in meaningful_words(text))
 
 
 def meaningful_words(text: str) -> list[str]:
@@ -218,7 +224,8 @@ def meaningful_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """The Snowball stem of an English word in lower case."""
     # A stemmer holds the word that it works on, so threads cannot share one; making one takes under a microsecond.
     import snowballstemmer
 

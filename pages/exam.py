@@ -1,4 +1,4 @@
-"""Exam: its items, what the filters find in them before anybody sits it, and what guessing would earn."""
+"""Exam: its items, proposed ones, what the filters find before examinees sit it, and what guessing would earn."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from pages.parts.exams import facts, filters, writing
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui, views
 
-VIEWS = {"items": "Items", "filters": "Filters", "statistics": "Statistics"}
+VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}
 
 ui.begin()
 project = ui.project()
 writing.offer(project)
 writing.progress(project)
-exam, items = opened(project)
+exam, items = opened(project, proposed=True)
 known = statistics(items, making_of(project, exam))
 facts.summary(known)
-view = views.choose(list(VIEWS), VIEWS.__getitem__)
-if view == "items":
+view = views.choose(list(VIEWS) if items else ["proposed", "statistics"], VIEWS.__getitem__)
+if view == "proposed":
+    filters.draw_proposed(project, exam)
+elif view == "items":
     facts.listing(project, items)
 elif view == "filters":
     filters.draw(project, exam, items)

@@ -9,9 +9,19 @@ from typing import Any
 import click
 
 from core import pipelines
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.errors import InputError
 from core.pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
+from core.text import said_interval
 
 
 @click.command("exam-board")
@@ -35,7 +45,7 @@ def exam_board(
     test: Test | None,
     as_json: bool,
 ) -> None:
-    """Say what share of its answers each student gets right, with standard errors and with failures as wrong."""
+    """Say what share of its answers each student gets right, with intervals and with failures as wrong."""
     if sum(one is not None for one in (best_of, by, test)) > 1:
         raise InputError("--best-of, --by and --compare are different boards.", "Ask for one of them.")
     with opened(project_path) as project:
@@ -57,9 +67,17 @@ def _print_board(board: list[Row], as_json: bool) -> None:
         )
         return
     print_table(
-        ("student", "accuracy", "std error", "answered", "failed", "missing", "failed as wrong"),
+        ("student", "accuracy", "95 % interval", "answered", "failed", "missing", "failed as wrong"),
         [
-            (row.student.name, one.accuracy, one.std_error, one.answered, one.failed, one.missing, one.strict_accuracy)
+            (
+                row.student.name,
+                one.accuracy,
+                said_interval(one.accuracy_interval),
+                one.answered,
+                one.failed,
+                one.missing,
+                one.strict_accuracy,
+            )
             for row in board
             for one in [row.score]
         ],
@@ -67,7 +85,7 @@ def _print_board(board: list[Row], as_json: bool) -> None:
 
 
 def _told(student: str, score: Score) -> dict[str, Any]:
-    derived = ("accuracy", "std_error", "strict_accuracy", "strict_std_error", "missing")
+    derived = ("accuracy", "std_error", "accuracy_interval", "strict_accuracy", "strict_std_error", "missing")
     return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
 
 
@@ -88,8 +106,12 @@ def _print_topics(found: Responses, least: int, as_json: bool) -> None:
         print_json({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
         return
     print_table(
-        ("student", "topic", "accuracy", "std error", "n"),
-        [(row.student.name, row.topic, row.score.accuracy, row.score.std_error, row.score.answered) for row in rows],
+        ("student", "topic", "accuracy", "95 % interval", "n"),
+        [
+            (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
+            for row in rows
+            for one in [row.score]
+        ],
     )
     if not rows:
         tell(f"No topic has {counted(least, 'answer')} of a student.")

@@ -36,7 +36,6 @@ from core.measures.item_response import (
     REPEATS,
     STEPS,
     Analysis,
-    Bounded,
     Criterion,
     EstimatorName,
     Model,
@@ -47,6 +46,7 @@ from core.measures.item_response import (
 from core.measures.item_response import improve as improve_exam
 from core.pipelines import AnswerTable, answer_table
 from core.study import BankWorth, Examinees, bank_worth
+from core.text import said_interval
 
 T = TypeVar("T")
 
@@ -128,6 +128,8 @@ def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
     report = Report()
     found = read(Source.of(path), report)
     report.raise_if_refused()
+    for note in report.notes:
+        tell(str(note))
     return found
 
 
@@ -165,6 +167,8 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
     )
     click.echo(f"RMSE {told.rmse.mean:.3f} against {told.baseline.mean:.3f} of the students' own shares{held}")
     click.echo()
+    print_table(("fit", "mean", "sd"), told.table)
+    click.echo()
     if found.components:
         print_table(
             ("factor", "level", "students", "accuracy", "ability", "interval", "beside the first", "interval", "held"),
@@ -175,9 +179,9 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
                     row.students,
                     row.accuracy,
                     row.ability.value,
-                    _interval(row.ability),
+                    said_interval((row.ability.low, row.ability.high)),
                     None if row.difference is None else row.difference.value,
-                    "" if row.difference is None else _interval(row.difference),
+                    "" if row.difference is None else said_interval((row.difference.low, row.difference.high)),
                     "at a bound" if row.at_bound else "",
                 )
                 for row in found.components
@@ -185,18 +189,21 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
         )
         click.echo()
     print_table(
-        ("student", "answered", "accuracy", "+/-", "ability", "interval"),
+        ("student", "answered", "accuracy", "95 % interval", "ability", "interval"),
         [
-            (row.student, row.answered, row.accuracy, row.accuracy_error, row.ability.value, _interval(row.ability))
+            (
+                row.student,
+                row.answered,
+                row.accuracy,
+                said_interval(row.accuracy_interval),
+                row.ability.value,
+                said_interval((row.ability.low, row.ability.high)),
+            )
             for row in sorted(found.students, key=lambda row: -row.ability.value)
         ],
     )
     for remark in found.remarks:
         tell(remark)
-
-
-def _interval(number: Bounded) -> str:
-    return "" if number.low is None else f"{number.low:.2f} to {number.high:.2f}"
 
 
 def _print_marginal(answers: _Answers, as_json: bool) -> None:

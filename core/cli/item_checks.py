@@ -6,24 +6,24 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from core.cli.guests import File, text_of
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.pipelines import (
+    SHARE,
     VALUE_COLUMNS,
     Checked,
     Item,
     Thresholds,
     categories,
     exam_items,
+    item_values,
     judged,
-    kept_vectors,
+    last_acceptance,
     making_of,
-    measure,
-    proposed_items,
     set_keywords,
     statistics,
     usual_thresholds,
@@ -32,6 +32,8 @@ from core.pipelines import (
 from core.project import Project, current_author
 from core.tables import disarmed
 from core.text import one_line
+
+ItemsOf = Literal["all", "proposals", "bank"]
 
 exam_option = click.option("--exam", "query_id", help="Only items of this query; of all where not given.")
 
@@ -49,13 +51,13 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the thresholds of the filters; a command gets a function from values to thresholds as `thresholds`."""
 
     @functools.wraps(command)
-    def with_filters(*args: Any, share: float, self_contained: bool, **others: Any) -> Any:
-        given = {name: others.pop(name) for name in _BOUNDS}
+    def with_filters(*args: Any, share: float | None, self_contained: bool | None, **others: Any) -> Any:
+        given = {name: others.pop(name) for name in _BOUNDS} | {"self_contained": self_contained}
 
-        def thresholds(values: Sequence[Any]) -> Thresholds:
-            usual = usual_thresholds(values, share)
+        def thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
+            usual = usual_thresholds(values, SHARE if share is None else share)
             set_here = {name: bound for name, bound in given.items() if bound is not None}
-            return replace(usual, self_contained=self_contained, **set_here)
+            return replace(recorded if recorded is not None and share is None else usual, **set_here)
 
         return command(*args, thresholds=thresholds, **others)
 
@@ -63,16 +65,13 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
         with_filters = click.option(f"--{name.replace('_', '-')}", name, type=float, help=said)(with_filters)
     with_filters = click.option(
         "--self-contained/--any-reference",
-        default=True,
-        show_default=True,
-        help="Whether questions that name a paper, a study or the documentation fall.",
+        default=None,
+        help="Whether questions that name a paper, a study or the documentation fall; they do by default.",
     )(with_filters)
     return click.option(
         "--share",
         type=click.FloatRange(0, 1),
-        default=0.05,
-        show_default=True,
-        help="Of the items, how many each threshold that is not given removes at most.",
+        help="Share of the items that each threshold that is not given removes at most; 0.05 by default.",
     )(with_filters)
 
 
@@ -85,14 +84,14 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def check(
     project_path: Path | None,
     query_id: str | None,
-    of: str,
+    of: ItemsOf,
     thresholds: Callable[[Sequence[Any]], Thresholds],
     as_json: bool,
 ) -> None:
     """Print what the filters compute of every item, and which rules it breaks, as TSV. Nothing is removed.
 
-    Thresholds that are not given are those that remove 5 % of the items each. What is broken is for a person to decide
-    upon: exam items accept, exam items retire.
+    Thresholds that are not given remove 5 % of the items each. With --of bank they are those at which the items were
+    accepted, if exam items accept --passing recorded some. You decide on the items: exam items accept or retire.
     """
     with opened(project_path) as project:
         checked, at = checked_items(project, query_id, of, thresholds)
@@ -133,11 +132,7 @@ def exam_statistics(
         print_json(asdict(said))
         return
     made = said.making
-    rows: list[tuple[str, Any]] = []
-    if made is not None:
-        rows += [("answers of models", made.candidates), ("no item in them", made.unparsed)]
-        rows += [(f"  {part} not read", count) for part, count in made.by_part.items()]
-        rows += [("no answer came", made.no_answer)]
+    rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
     rows += [("items", said.items), ("without a key", said.without_key), ("retired", said.retired)]
     rows += [(f"  {rule}", count) for rule, count in (said.filtered or {}).items()]
     rows += [] if said.kept is None else [("break no rule", said.kept)]
@@ -189,13 +184,12 @@ def item_categories(
 
 
 def checked_items(
-    project: Project, query_id: str | None, of: str, thresholds: Callable[[Sequence[Any]], Thresholds]
+    project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., Thresholds]
 ) -> tuple[list[Checked], Thresholds]:
     """Items of the bank that are active, open proposals, or both, with what the filters say."""
-    found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
-    found += [] if of == "bank" else proposed_items(project, query_id)
-    values = measure(found, kept_vectors(project))
-    at = thresholds(values)
+    values = item_values(project, query_id, of)
+    accepted = last_acceptance(project, query_id) if of == "bank" else None
+    at = thresholds(values, accepted and accepted.thresholds)
     return judged(values, at), at
 
 

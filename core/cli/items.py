@@ -34,6 +34,7 @@ from core.pipelines import (
     EXAM,
     Thresholds,
     Wanted,
+    accept_passing,
     categories,
     exam_items,
     generate_items,
@@ -178,7 +179,10 @@ def accept(
     note: str | None,
     as_json: bool,
 ) -> None:
-    """Take proposed items into your drafts; the bank has them once saved: with --note, or exam bank save."""
+    """Accept proposed items into your drafts; the bank has them once saved: with --note, or exam bank save.
+
+    --passing records the thresholds, so that exam items statistics does not apply quantiles to the items that passed.
+    """
     if bool(keys) == passing:
         raise InputError("Nothing says which items." if not keys else "--passing and numbers exclude each other.",
                          "Name proposals, as exam items list --proposed numbers them, or give --passing.")  # fmt: skip
@@ -186,11 +190,9 @@ def accept(
     author = current_author()
     with opened(project_path) as project:
         if passing:
-            checked, _ = checked_items(project, query_id, "all", thresholds)
-            keys = tuple(one.item.proposal_key for one in checked if one.item.proposal_key and not one.hits)
-            if not keys:
-                raise InputError("No open proposal breaks no rule.", "See exam items check.")
-        made = bank.accept(project, keys, author)
+            made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
+        else:
+            made = bank.accept(project, keys, author)
         version = save_drafts(project, author, note) if note is not None else None
     _say_drafted([q.question_id for q in made], "accepted", version, as_json)
 

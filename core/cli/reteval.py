@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from core.pipelines import (
     Caps,
     CaseRow,
     Evaluation,
+    Failures,
     JudgePlan,
     PeopleSaid,
     Reins,
@@ -64,24 +66,26 @@ def reteval(
         raise InputError("The table is printed in one form.", "Give --latex or --json.")
     with opened(project_path) as project:
         found = evaluate(project, view)
+        failed = pipelines.failures(project, found)
     if require_complete and not found.complete:
         raise InputError(f"The table is not complete: {_missing(found)}.", "Ask for the rest, or leave the option out.")
     if as_json:
-        print_json(pipelines.reteval_told(found))
+        print_json(pipelines.reteval_told(found, failed))
     elif latex:
-        click.echo(pipelines.reteval_latex(found), nl=False)
+        click.echo(pipelines.reteval_latex(found, failed), nl=False)
     else:
-        _print_table(found)
+        _print_table(found, failed)
 
 
-def _print_table(found: Evaluation) -> None:
+def _print_table(found: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> None:
     names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
     print_table(
-        ("run", "k", *names, "std error", "queries", "failed", "waiting"),
+        ("run", "k", *names, "std error", "queries", "failed", "waiting", "A-C", "D-F"),
         [
             (
                 row.run, row.k, *(row_values(row)[name][0] for name in names), row.reteval.error,
                 row.reteval.queries, row.reteval.failed, row.reteval.waiting,
+                failed[row.run, row.k].recall, failed[row.run, row.k].reteval,
             )
             for row in found.rows
         ],
@@ -90,6 +94,9 @@ def _print_table(found: Evaluation) -> None:
         click.echo(f"ideal retriever (answers from the gold passages): {found.ideal.mean:.4f}")
     judge = found.judge_model.name if found.judge_model else JUDGES[found.view.judge].title
     tell(f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; judge: {judge}.")
+    confirmed = sum(one.confirmed for one in failed.values())
+    every = sum(one.recall + one.reteval for one in failed.values())
+    tell(f"A-C: Recall failures; D-F: LLM-retEval failures; {confirmed:,} of these {every:,} are confirmed.")
     if not found.complete:
         tell(f"Not complete: {_missing(found)}. What is missing is left out, not counted as wrong.")
 

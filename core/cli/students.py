@@ -134,6 +134,7 @@ def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> Non
 @click.option("--with", "retriever", type=click.Choice(RETRIEVERS), help="Rank the project's passages by this.")
 @click.option("--run", type=File(path_type=Path, exists=True, dir_okay=False), help="A run whose queries are items.")
 @click.option("--depth", type=Whole(1), default=DEPTH, show_default=True, help="Passages that are kept for an item.")
+@click.option("--rerank", metavar="MODEL", help="Re-rank the first 100 by this cross-encoder.")
 @_query_option
 def retrieve(
     name: str,
@@ -141,18 +142,22 @@ def retrieve(
     retriever: Retriever | None,
     run: Path | None,
     depth: int,
+    rerank: str | None,
     query_id: str | None,
 ) -> None:
     """Give items passages that students can be given: from a TREC run with item ids as query ids, or made here."""
     if (retriever is None) == (run is None):
         raise InputError(
-            "It is not said where the passages come from.", "Give --with bm25, --with embedding or --run FILE."
+            "It is not said where the passages come from.",
+            f"Give --run FILE, or --with {', '.join(RETRIEVERS)}.",
         )
+    if run is not None and rerank is not None:
+        raise InputError("An imported run is not re-ranked.", "Give --rerank together with --with.")
     with opened(project_path) as project:
         if run is not None:
             items = import_retrieval(project, name, Source.of(run), current_author())
         else:
-            items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell)
+            items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
     tell(f"Retrieval {name}: passages for {counted(items, 'item')}.")
 
 

@@ -86,9 +86,9 @@ def write_answer_verdicts(
         InputError: a query is not there.
     """
     keys = _text_keys(cursor, [one.query_id for one in read], file)
-    return put_answer_verdicts(
-        cursor, source, {(keys[one.query_id], one.answer): one.acceptable for one in read}, author
-    )
+    queries = dict(cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
+    said = {(queries[one.query_id], one.answer): one.acceptable for one in read}
+    return put_answer_verdicts(cursor, source, said, {queries[name]: key for name, key in keys.items()}, author)
 
 
 def _text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str, int]:

@@ -12,6 +12,9 @@ ALIASES = {
 }  # fmt: skip
 """What files call the components that every student has; other factors keep their names."""
 
+_NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
+"""Levels of `retrieval` without a retriever, in small letters: in Guinet et al. an open book is the item's passage."""
+
 Factors = dict[str, dict[str, str]]
 """Level by factor, by student."""
 
@@ -39,6 +42,11 @@ def read_factors(source: Source, report: Report) -> Factors:
                 fault = "is there twice" if student in found else f"has {len(cells)} cells, the header {len(names) + 1}"
                 raise Refused(f"the student {student} {fault}")
             found[student] = {name: good_id(cell, name) for name, cell in zip(names, cells[1:], strict=True) if cell}
+            level = found[student].get("retrieval", "")
+            usual = _NOT_RETRIEVED.get("".join(filter(str.isalnum, level.lower())), level)
+            if usual != level:
+                report.remark(source.name, number, f"the retrieval '{level}' is read as {usual}")
+                found[student]["retrieval"] = usual
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             if not names:

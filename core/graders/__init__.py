@@ -48,7 +48,8 @@ from core.graders.endpoint.retry import passes
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
 from core.graders.local.batches import default_budget
-from core.graders.local.loading import DTYPES, load_model, loading
+from core.graders.local.loading import DTYPES, load_model, loading, model_identity
+from core.graders.local.reranking import pair_scores
 from core.graders.making import (
     APIS,
     BACK_ENDS,
@@ -187,10 +188,12 @@ __all__ = [
     "make_back_end",
     "make_grader",
     "model_folder",
+    "model_identity",
     "naming",
     "offered_endpoints",
     "offered_models",
     "origin",
+    "pair_scores",
     "parse_list",
     "parse_rating",
     "parse_yes_no",

@@ -18,7 +18,7 @@ from core.measures.agreement import (
 from core.measures.choosing import Choice, Choosing, Over, Pairing, Table, choosing
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
 from core.measures.intents import Answers, answers_of, make_intent_evaluator
-from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
+from core.measures.means import Skipped, mean_and_standard_error, system_score, tied, wilson
 from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
 from core.measures.resampling import Interval
 from core.measures.significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
@@ -75,4 +75,5 @@ __all__ = [
     "tied",
     "trec_order",
     "weighted_kappa",
+    "wilson",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Literal
 
 Skipped = Literal["zero", "ignore"]
@@ -30,6 +31,20 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
         return mean, None
     variance = math.fsum([(number - mean) ** 2 for number in numbers]) / (n - 1)
     return mean, math.sqrt(variance / n)
+
+
+def wilson(right: int, answered: int) -> tuple[float, float] | None:
+    """Return Wilson's 95 % interval (low, high) of a share, which is never of width 0; None without answers.
+
+    Source: Wilson, Journal of the American Statistical Association 22, 1927.
+    """
+    if not answered:
+        return None
+    square = NormalDist().inv_cdf(0.975) ** 2
+    centre = (right + square / 2) / (answered + square)
+    half = math.sqrt(square * (right * (answered - right) / answered + square / 4)) / (answered + square)
+    # All right is 1 exactly, whatever was rounded on the way.
+    return max(0.0, centre - half) if right else 0.0, centre + half if right < answered else 1.0
 
 
 def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:

@@ -8,10 +8,12 @@ from core.pipelines.answers.background import AnswerWork, current_answer_work, s
 from core.pipelines.answers.casework import (
     RELEVANT,
     CaseRow,
+    Failures,
     case_at,
     cases,
     check_case,
     confirm_case,
+    failures,
     judge_as_relevant,
     take_back_case,
     unseen_by,
@@ -99,6 +101,7 @@ from core.pipelines.boards import (
     only_right,
 )
 from core.pipelines.exam_files import answers_csv, exam_json
+from core.pipelines.item_acceptance import Acceptance, accept_passing, last_acceptance
 from core.pipelines.item_categories import (
     QUESTION_WORDS,
     UNCATEGORIZED,
@@ -111,6 +114,7 @@ from core.pipelines.item_categories import (
     set_keywords,
 )
 from core.pipelines.item_filters import (
+    SHARE,
     VALUE_COLUMNS,
     Checked,
     Hit,
@@ -179,11 +183,13 @@ __all__ = [
     "RETRIEVERS",
     "RULES",
     "SEED",
+    "SHARE",
     "TEMPERATURE",
     "TESTS",
     "UNCATEGORIZED",
     "UNSTATED",
     "VALUE_COLUMNS",
+    "Acceptance",
     "AgreementRow",
     "AnswerJob",
     "AnswerJudge",
@@ -205,6 +211,7 @@ __all__ = [
     "Correlation",
     "Evaluation",
     "ExamStatistics",
+    "Failures",
     "Fall",
     "Frozen",
     "GeneratorPlan",
@@ -255,6 +262,7 @@ __all__ = [
     "Wanted",
     "WantedAnswers",
     "abilities",
+    "accept_passing",
     "accepts",
     "add_student",
     "agreement",
@@ -297,6 +305,7 @@ __all__ = [
     "exam_board",
     "exam_items",
     "exam_json",
+    "failures",
     "freeze",
     "frozen_runs",
     "generate_answers",
@@ -314,6 +323,7 @@ __all__ = [
     "kept_vectors",
     "keywords",
     "lacking",
+    "last_acceptance",
     "make_generator",
     "make_judge",
     "make_retrieval",

@@ -65,6 +65,8 @@ JUDGES: dict[str, AnswerJudge] = {
                     "Papineni et al.: ACL 2002, by sacrebleu", _SHARE, "texts", True),
         AnswerJudge("chrf", "chrF", "F-score of one to six characters in a row", "Popović: WMT 2015, by sacrebleu",
                     _SHARE, "texts", True),
+        AnswerJudge("meteor", "METEOR", "Words and stems that both have, runs in the same order; no WordNet synonyms",
+                    "Banerjee and Lavie: METEOR, ACL workshop 2005", _SHARE, "texts", True),
         AnswerJudge("words", "Word match",
                     "Stemmed words without stop words, edit distance below a fifth of the longer text",
                     "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),

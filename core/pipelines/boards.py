@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from core.measures import ALPHA, Array, holm, mcnemar, randomisation_test
+from core.measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
 from core.pipelines.responses import UNSTATED, Responses
 from core.project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 
@@ -49,8 +49,13 @@ class Score:
 
     @property
     def std_error(self) -> float | None:
-        """sqrt(p (1 − p) / n), for p the accuracy over n answers: that of a share of n draws."""
+        """sqrt(p (1 − p) / n), for p the accuracy over n answers: that of a share of n draws; 0 if p is 0 or 1."""
         return _std_error(self.accuracy, self.answered)
+
+    @property
+    def accuracy_interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval (low, high) of the accuracy; None without answers."""
+        return wilson(self.right, self.answered)
 
     @property
     def strict_accuracy(self) -> float | None:

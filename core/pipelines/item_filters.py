@@ -17,7 +17,7 @@ from core.errors import InputError
 from core.graders import unit_vectors
 from core.grading import ProjectVectors
 from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
-from core.pipelines.items import Item, exam_items
+from core.pipelines.items import Item, exam_items, proposed_items
 from core.project import Project
 
 Rule = Literal[
@@ -176,8 +176,10 @@ def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values
     ]
 
 
-def item_values(project: Project, query_id: str | None = None) -> list[Values]:
-    """The values of a project's items, computed again only when something changed.
+def item_values(
+    project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
+) -> list[Values]:
+    """The values of a project's active items, of open proposals, or of both, computed again only if something changed.
 
     Args:
         query_id: the exam; all for None.
@@ -185,9 +187,13 @@ def item_values(project: Project, query_id: str | None = None) -> list[Values]:
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-    return project.remember(
-        ("item values", query_id), lambda: measure(exam_items(project, query_id), kept_vectors(project))
-    )
+
+    def compute() -> list[Values]:
+        found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+        found += [] if of == "bank" else proposed_items(project, query_id)
+        return measure(found, kept_vectors(project))
+
+    return project.remember(("item values", query_id, of), compute)
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
+from core.bank import STATES, proposals
+from core.pipelines.item_acceptance import last_acceptance
 from core.pipelines.item_categories import question_types
 from core.pipelines.item_filters import Checked
 from core.pipelines.item_parsing import PARTS, Part, Unparsed, parse_item
@@ -22,12 +24,31 @@ class Making:
         candidates: answers that came.
         unparsed: of these, how many were no item; by part, an answer may have several that failed.
         no_answer: requests to which nothing came, as where the endpoint failed.
+        filtered: proposals that broke a rule when those that pass were accepted, and are not accepted; None if that
+            was never done.
+        accepted: proposals that a person accepted.
+        rejected: others that a person rejected.
+        undecided: the rest.
     """
 
     candidates: int
     unparsed: int
     by_part: dict[Part, int]
     no_answer: int
+    filtered: int | None
+    accepted: int
+    rejected: int
+    undecided: int
+
+    @property
+    def table(self) -> list[tuple[str, int | None]]:
+        """The first rows of table 4 of exam-generation-irt, with those that make the numbers add up."""
+        parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
+        return [
+            ("candidates", self.candidates), ("unparsed", self.unparsed), *parts, ("filtered", self.filtered),
+            ("accepted", self.accepted), ("rejected", self.rejected), ("undecided", self.undecided),
+            ("without an answer", self.no_answer),
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,7 +100,17 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
     came = [(raw, reason) for raw, reason in rows if reason is None or raw]
     failed = [parse_item(raw) for raw, reason in came if reason is not None]
     parts = Counter(part for one in failed if isinstance(one, Unparsed) for part in one.parts)
-    return Making(len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came))
+    acceptance = last_acceptance(project, query_id)
+    fell = set(acceptance.fell) if acceptance else set()
+    states = Counter(
+        "filtered" if one.key in fell and one.state != "accepted" else one.state
+        for one in proposals(project, query_id, STATES)
+        if one.kind == "item"
+    )
+    return Making(
+        len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came),
+        states["filtered"] if acceptance else None, states["accepted"], states["rejected"], states["open"],
+    )  # fmt: skip
 
 
 def statistics(

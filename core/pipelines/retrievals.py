@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 
 from core.errors import InputError, Report
 from core.formats import Source, read_run_lines
-from core.graders import unit_vectors
+from core.graders import model_identity, pair_scores, unit_vectors
 from core.grading import ProjectVectors
 from core.measures import trec_order
 from core.pipelines.bm25 import BM25, K1, B
 from core.pipelines.tasks import tasks
-from core.project import NOT_RETRIEVED, Cursor, Project, log, put_retrieval
+from core.project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
 from core.text import how_many
 
-Retriever = Literal["bm25", "embedding"]
+Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 
+FUSED = 100
+"""Passages of each ranking that reciprocal rank fusion takes at least."""
+RRF = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 DEPTH = 10
 """Passages that are kept of each ranking where nobody says how many."""
 BLOCK = 4096
@@ -72,27 +76,33 @@ def make_retrieval(
     depth: int = DEPTH,
     query_id: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    reranker: str | None = None,
 ) -> int:
     """Rank the project's passages for every item by its question, and keep the top.
 
     Args:
         name: under which students name it.
-        retriever: bm25, or embedding: the cosine of the vectors of all-MiniLM-L6-v2.
+        retriever: bm25; embedding: the cosine of the vectors of all-MiniLM-L6-v2; or hybrid: both, fused by rank.
         depth: passages that are kept of each ranking.
         query_id: whose items; all for None.
         tell: is given a sentence about each step.
+        reranker: a cross-encoder, folder or name on the hub, that re-ranks the first 100 passages; None for none.
 
     Returns:
         The number of items that have a ranking.
 
     Raises:
-        InputError: the name is taken, or there are no items or no passages.
-        GradingError: the encoder cannot be loaded.
+        InputError: the name is taken, there are no items or no passages, or the re-ranker is not a cross-encoder.
+        GradingError: a model cannot be loaded.
     """
     _check_name(project, name)
     items = tasks(project, query_id)
     asked = {item.question_id: item.text for item in items}
-    rankings, made_by = rank_passages(project, asked, "items", retriever, depth, tell)
+    deep = depth if reranker is None else max(depth, FUSED)
+    rankings, made_by = rank_passages(project, asked, "items", retriever, deep, tell)
+    if reranker is not None:
+        rankings = _reranked(project, asked, rankings, reranker, depth)
+        made_by += f", re-ranked by {model_identity(reranker)}"
     with project.transaction() as cursor:
         return _put(cursor, name, made_by, rankings, author)
 
@@ -133,11 +143,30 @@ def rank_passages(
         )
     tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(asked), things)} ...")
     ids, texts = [row[0] for row in passages], [row[1] for row in passages]
+    if retriever == "hybrid":
+        deep = max(depth, FUSED)
+        both = _by_words(asked, ids, texts, deep), _by_meaning(project, asked, ids, texts, deep)
+        fused = {name: fuse([ranking[name] for ranking in both], depth) for name in asked}
+        return fused, f"bm25 and embedding, reciprocal rank fusion (k = {RRF})"
     if retriever == "bm25":
-        index = BM25(texts)
-        found = {name: _top(ids, index.scores(text), depth) for name, text in asked.items()}
-        return found, f"bm25 (k1 = {K1}, b = {B})"
+        return _by_words(asked, ids, texts, depth), f"bm25 (k1 = {K1}, b = {B})"
     return _by_meaning(project, asked, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
+
+
+def fuse(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tuple[str, float]]:
+    """Fuse rankings of passages, the best first, by the sum of 1 / (60 + rank).
+
+    Source: Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009.
+
+    Args:
+        rankings: passage ids with scores; the scores do not count.
+        depth: passages that are kept. Equal ones stand in the order of their ids.
+    """
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, (passage, _) in enumerate(ranking, 1):
+            scores[passage] = scores.get(passage, 0.0) + 1 / (RRF + rank)
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:depth]
 
 
 def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
@@ -183,6 +212,25 @@ def _check_name(project: Project, name: str) -> None:
     if not name.strip() or name in NOT_RETRIEVED or name in taken:
         what = "is empty" if not name.strip() else f"'{name}' is taken"
         raise InputError(f"The name of the retrieval {what}.", "A retrieval never changes: give this one another name.")
+
+
+def _reranked(
+    project: Project, asked: Mapping[str, str], rankings: Rankings, reranker: str, depth: int
+) -> dict[str, list[tuple[str, float]]]:
+    found = [(item, passage) for item, ranking in rankings.items() for passage, _ in ranking]
+    texts = passage_texts(project, [passage for _, passage in found])
+    scores = pair_scores(reranker, [(asked[item], texts[passage]) for item, passage in found])
+    scored: dict[str, list[tuple[str, float]]] = {item: [] for item in rankings}
+    for (item, passage), score in zip(found, scores, strict=True):
+        scored[item].append((passage, score))
+    return {item: sorted(some, key=lambda one: -one[1])[:depth] for item, some in scored.items()}
+
+
+def _by_words(
+    asked: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
+) -> dict[str, list[tuple[str, float]]]:
+    index = BM25(texts)
+    return {name: _top(ids, index.scores(text), depth) for name, text in asked.items()}
 
 
 def _by_meaning(

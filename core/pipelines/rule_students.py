@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.errors import GradingError
-from core.pipelines.retrievals import RETRIEVERS, Retriever, make_retrieval, retrievals
+from core.pipelines.retrievals import Retriever, make_retrieval, retrievals
 from core.pipelines.sitting import Sit, sit
 from core.pipelines.students import READING_RULES, RULES, Plan, add_student
 from core.project import NOT_RETRIEVED, Project
@@ -35,8 +35,8 @@ def sit_by_rules(
         GradingError: the encoder cannot be loaded, or a student could not answer.
     """
     there = {one.name for one in retrievals(project)}
-    for retriever in RETRIEVERS:
-        if (name := RETRIEVAL_NAMES[retriever]) not in there:
+    for retriever, name in RETRIEVAL_NAMES.items():
+        if name not in there:
             make_retrieval(project, name, retriever, author, max(DEPTHS), query_id, tell)
     contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
     plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]

@@ -220,13 +220,14 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
 
 
 def put_answer_verdicts(
-    cursor: Cursor, source: str, said: Mapping[tuple[int, str], bool | None], author: str
+    cursor: Cursor, source: str, said: Mapping[tuple[int, str], bool | None], words: Mapping[int, int], author: str
 ) -> dict[str, int]:
     """Write what people say of answers; what they said before in the same source stays on record.
 
     Args:
         source: the file, or the assessor.
-        said: whether an answer is acceptable, by text key of the question and text of the answer; None withdraws.
+        said: whether an answer is acceptable, by key of the query and text of the answer; None withdraws.
+        words: the text keys of the queries' words.
 
     Returns:
         Numbers of verdicts and of those that are news.
@@ -235,27 +236,28 @@ def put_answer_verdicts(
     keys = answer_text_keys(cursor, texts.values())
     known = _verdicts(cursor, source)
     new = {
-        (question, keys[texts[question, answer]]): verdict
-        for (question, answer), verdict in said.items()
-        if known.get((question, keys[texts[question, answer]]), {}).get(source) is not verdict
+        (query, keys[texts[query, answer]]): verdict
+        for (query, answer), verdict in said.items()
+        if known.get((query, keys[texts[query, answer]]), {}).get(source) is not verdict
     }
-    types = {"question_text_key": "INTEGER", "answer_text_key": "INTEGER", "acceptable": "BOOLEAN"}
+    types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {"acceptable": "BOOLEAN"}
     columns: dict[str, list[Any]] = {
-        "question_text_key": [question for question, _ in new],
+        "query_key": [query for query, _ in new],
+        "question_text_key": [words[query] for query, _ in new],
         "answer_text_key": [answer for _, answer in new],
         "acceptable": list(new.values()),
     }
     stage(cursor, "new_verdicts", columns, types)
     cursor.execute(
-        "INSERT INTO answer_verdicts SELECT question_text_key, answer_text_key, ?, acceptable, ?, now()::TIMESTAMP"
-        " FROM new_verdicts ORDER BY rowid",
+        "INSERT INTO answer_verdicts SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
+        " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
         [source, author],
     )
     return {"verdicts": len(said), "new verdicts": len(new)}
 
 
 def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
-    """What people say of answers now: by text keys of question and answer, whether it is acceptable, by source.
+    """What people say of answers now: by query key and text key of the answer, whether it is acceptable, by source.
 
     Args:
         source: only this one; all for None.
@@ -265,11 +267,11 @@ def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[i
 
 def _verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
     found: dict[tuple[int, int], dict[str, bool]] = {}
-    for question, answer, of, acceptable in cursor.execute(
-        "SELECT question_text_key, answer_text_key, source, arg_max_null(acceptable, rowid) FROM answer_verdicts"
-        " WHERE $source IS NULL OR source = $source GROUP BY ALL ORDER BY min(rowid)",
+    for query, answer, of, acceptable in cursor.execute(
+        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) FROM answer_verdicts"
+        " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL ORDER BY min(rowid)",
         {"source": source},
     ).fetchall():
         if acceptable is not None:
-            found.setdefault((question, answer), {})[of] = acceptable
+            found.setdefault((query, answer), {})[of] = acceptable
     return found

@@ -49,6 +49,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0025_doubles", _script("0025_doubles")),
     ("0026_keyless", _script("0026_keyless")),
     ("0027_board_queries", _script("0027_board_queries")),
+    ("0028_verdicts_of_queries", _script("0028_verdicts_of_queries")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

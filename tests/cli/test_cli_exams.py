@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from core import cli
+from core.bank import DraftedItem, Generation, add_generations
 from core.errors import InputError
-from core.project import open_project
-from tests.made.exams import put_exam
+from core.project import add_passages, add_queries, open_project
+from core.types import Query
+from tests.made.exams import METALS, item, put_exam, source
 from tests.made.projects import new_project
 
 
@@ -55,6 +57,37 @@ def test_students_sit_and_are_compared(path: Path) -> None:
     assert len(pairs) == 6 and all(one["items"] == 12 for one in pairs)
     for more in ((), ("--best-of", "icl"), ("--by", "topic"), ("--compare", "randomisation")):
         assert "all-MiniLM-L6-v2" in run(path, "exam-board", *more)
+
+
+def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "made.duckdb"
+    project = new_project(path)
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("exam", "An exam")], replace=False)
+        add_passages(cursor, [source(item(number)) for number in range(1, 41)])
+    made_by = ("item", "exam", "m", "exam-item", "0" * 64)
+    wrote = [Generation(*made_by, (), "Hm.", reason="no question", passage_id="p1")]
+    for at in range(1, 41):
+        one = item(at, at % 4)
+        drafted = DraftedItem(f"exam/{at}", one.choices, str(one.answer_key))
+        wrote.append(
+            Generation(*made_by, (f"{METALS[at % 12]}: {one.text}",), "raw", passage_id=f"p{at}", item=drafted)
+        )
+    add_generations(project, wrote, "ann")
+    project.close()
+    filters = ("--near", "1", "--any-reference")
+    checked = run(path, "items", "check", "--of", "proposals", *filters, "--json")
+    fell = sum(bool(one["hits"]) for one in checked["items"])
+    assert 0 < fell < 40
+    accepted = run(path, "items", "accept", "--passing", *filters, "--note", "those that pass", "--json")
+    assert len(accepted["items"]) == 40 - fell
+    made = run(path, "items", "statistics", "--json")
+    assert {name: made["making"][name] for name in ("candidates", "unparsed", "filtered", "accepted", "undecided")} == {
+        "candidates": 41, "unparsed": 1, "filtered": fell, "accepted": 40 - fell, "undecided": 0,
+    }  # fmt: skip
+    assert (made["filtered"], made["kept"]) == ({}, 40 - fell), "the items that passed still pass"
+    assert run(path, "items", "check", "--of", "bank", "--json")["thresholds"] == checked["thresholds"]
+    assert run(path, "items", "statistics", "--share", "0.1", *filters, "--json")["filtered"]
 
 
 def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:

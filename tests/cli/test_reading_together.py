@@ -62,7 +62,8 @@ def fill_all(project: Project) -> None:
         question = question_text_key(cursor, "query q1")
         places = [(question, ("one", 1), None, 1), (question, ("gold", 0), None, 1)]
         add_generated(cursor, key, [Generated(place, "clay") for place in places], None)
-        put_answer_verdicts(cursor, "people", {(question, "clay"): True}, "ann")
+        ((query,),) = cursor.execute("SELECT query_key FROM queries WHERE query_id = 'q1'").fetchall()
+        put_answer_verdicts(cursor, "people", {(query, "clay"): True}, {query: question}, "ann")
 
 
 def fill_planned(project: Project) -> None:

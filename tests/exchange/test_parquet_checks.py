@@ -106,6 +106,10 @@ BROKEN = [
     ("UPDATE activity SET happened_at = 'infinity'", "no time of this world"),
     ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "the pool depth"),
     ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "m has no price"),
+    (
+        'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',
+        "a threshold is not a number",
+    ),
     ("UPDATE pool SET text_key = NULL", "a pooled passage has another text"),
     ("UPDATE passage_texts SET text = 'same'", "the same text twice"),
     ("INSERT INTO passages FROM passages", "the same passage twice"),

@@ -163,6 +163,17 @@ def test_components_have_the_names_that_every_student_has() -> None:
             read(read_factors, text)
 
 
+def test_closed_book_and_oracle_are_known_under_their_other_names() -> None:
+    names = ["closed_book", "Closed Book", "ClosedB", "closed-book", "open_book", "Open-Book", "Oracle", "bm25"]
+    text = "student,retrieval\n" + "".join(f"s{at},{name}\n" for at, name in enumerate(names))
+    report = Report()
+    levels = [one["retrieval"] for one in read_factors(source("c.csv", text), report).values()]
+    assert levels == ["closed-book"] * 4 + ["oracle"] * 3 + ["bm25"]
+    assert [note.line for note in report.notes] == [2, 3, 4, 6, 7, 8], "every other spelling is named"
+    # Another factor keeps its levels.
+    assert read(read_factors, "student,mode\na,open_book\n") == {"a": {"mode": "open_book"}}
+
+
 def test_each_is_recognised() -> None:
     assert detect(source("m.csv", MATRIX)) == "responses-matrix"
     assert detect(source("m.tsv", MATRIX.replace(",", "\t"))) == "responses-matrix"

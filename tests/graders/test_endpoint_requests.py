@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import Call, Control
+from core.graders import Call, Control, built_in
+from core.graders.reading.answers import is_of_schema
 from core.graders.reading.calls import Form
+from core.graders.reading.methods import direct
+from core.types import Asked
 from tests.made.endpoint_calls import (
     FREE,
     RATE,
@@ -54,6 +57,19 @@ def test_a_choice_among_few_is_asked_for_as_json_of_a_schema(
     assert (asked["type"], asked["json_schema"]["strict"]) == ("json_schema", True)
     assert asked["json_schema"]["schema"]["properties"] == field
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.0, 64)
+
+
+@pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
+def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
+    judge = direct(Asked("What rises?"), "Bread rises.", built_in()[name])
+    call = next(judge)
+    with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
+        completion = make(server).complete([call], Control())[0]
+    assert server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"] == options
+    with pytest.raises(StopIteration) as ended:
+        judge.send(completion)
+    assert (ended.value.value.rating, ended.value.value.status) == (None, "failed")
+    assert is_of_schema(call, completion.text)
 
 
 @pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])

@@ -324,3 +324,24 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
         single=single, pair=pair, special_tokens=[(mark, vocabulary[mark]) for mark in marks]
     )
     return tokenizer
+
+
+def build_tiny_cross_encoder(folder: Path) -> Path:
+    """Save a tiny BERT that scores pairs of texts at random, always in the same way, with its tokenizer."""
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(1, 20)), "jar", "kept", "tin", "zinc", "iron"]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        model_max_length=64,
+    )
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=64, num_labels=1,
+    )  # fmt: skip
+    BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

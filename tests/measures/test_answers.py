@@ -49,6 +49,16 @@ words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "w
         ("contains", "a party", "art", 0),
         ("contains", "1901", "in 1901", 0),
         ("bleu", "Bobby Scott", "bobby scott", 1),
+        ("meteor", "the cat sat on the mat", "on the mat sat the cat", 0.5),
+        ("meteor", "the cat sat on the mat", "the cat sat on the mat", 1),
+        (
+            "meteor",
+            "the cat was sat on the mat",
+            "the cat sat on the mat",
+            pytest.approx(0.9836 * (1 - 0.5 / 27), abs=1e-4),
+        ),
+        ("meteor", "jumping dogs", "a dog jumps", pytest.approx((2 / 3) / (0.9 + 0.1 * 2 / 3) / 2)),
+        ("meteor", "automobile", "car", 0),
         ("chrf", "bobby scot", "Bobby Scott", pytest.approx(0.86, abs=0.04)),
     ],
 )

@@ -13,10 +13,12 @@ from core.errors import InputError
 from core.measures.item_response import (
     ESTIMATORS,
     MODELS,
+    Bounded,
     EstimatorName,
     Items,
     Model,
     Objective,
+    analyse,
     bootstrap_items,
     components,
     factor_design,
@@ -34,6 +36,7 @@ from core.measures.item_response import (
     probability,
     student_abilities,
 )
+from core.measures.means import wilson
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples
 
@@ -183,6 +186,7 @@ def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_
     assert np.isnan(item_rmse(answers, found.chances)[2])
     unseen = student_abilities(answers, found, list("abc") + [""] * 60)[2]
     assert unseen.answered == 0 and unseen.accuracy is None and unseen.accuracy_error is None
+    assert unseen.accuracy_interval is None
 
 
 def test_missing_answers_are_not_wrong_answers() -> None:
@@ -233,6 +237,33 @@ def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None
         assert row.difference is None or row.difference.low is not None
     wide = interval(np.zeros(1), np.linspace(-1, 1, 201)[:, None])
     assert wide[0][0] == pytest.approx(-0.95, abs=0.01) and wide[1][0] == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 0, 1]] * 3, [[1] * 4] * 5, [[1, 1, 1], [0, 0, 0], [1, 1, 1]], [[1] * 6, [0] * 6], [[1, 0, 1]]]
+)
+def test_draws_that_all_agree_give_no_interval(rows: list[list[int]]) -> None:
+    names = [f"s{at}" for at in range(len(rows))]
+    told = analyse(names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False)
+    assert [(row.ability.low, row.ability.high) for row in told.students] == [(None, None)] * len(rows)
+    assert any("interval" in remark for remark in told.remarks)
+
+
+def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one() -> None:
+    table = (np.random.default_rng(0).random((6, 40)) < 0.6).astype(float)
+    table[3:] = table[:3]
+    factors = {f"s{at}": {"model": "abc"[at % 3], "icl": str(at // 3)} for at in range(6)}
+    told = analyse(list(factors), [f"i{at}" for at in range(40)], table, factors, bootstrap=20, held_out=False)
+    assert [row.ability.low is None for row in told.components] == [False, False, False, True, True]
+    assert told.components[-1].difference == Bounded(told.components[-1].difference.value)
+
+
+def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
+    # Newcombe, Statistics in Medicine 17, 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
+    for right, answered, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611),
+                                       (1, 29, 0.0061, 0.1718), (4, 4, 0.5101, 1)):  # fmt: skip
+        assert wilson(right, answered) == pytest.approx((low, high), abs=5e-5)
+    assert wilson(0, 0) is None
 
 
 def test_more_items_give_narrower_intervals() -> None:

@@ -177,9 +177,15 @@ def test_all_of_it_comes_as_one_record() -> None:
     assert said["students"][0]["answered"] == 30 and said["students"][0]["ability"]["low"] is not None
     assert {"d", "d_error", "information", "item_rest", "reason"} <= set(said["items"][0])
     assert said["remarks"] == []
+    d, b, g, theta = (row[1:] for row in whole.statistics.table[3:])
+    assert d == (whole.statistics.d.mean, whole.statistics.d.sd) and theta[0] == whole.statistics.theta.mean
+    assert (b[1], g[1]) == (whole.statistics.b.sd, whole.statistics.g.sd)
+    for number, remarked in ((29, 1), (30, 0)):
+        few = analyse(names[:number], NAMES[:30], made.responses[:number], model="2pl", bootstrap=0, held_out=False)
+        assert len(few.remarks) == remarked
     flat = analyse(names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False)
     assert flat.components == [] and flat.students[0].ability.low is None and flat.statistics.held_out is None
-    assert flat.remarks[0] == "5 students are few: discrimination says next to nothing."
+    assert flat.remarks[0].startswith("5 students")
     assert any("at a bound of the estimator paper" in remark for remark in flat.remarks)
     with pytest.raises(InputError, match="say nothing of 1 of the students, first of 's62'"):
         design_of(names, {name: factors[name] for name in names[:-1]})

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from core import bank
+from core.measures.item_response import GRID
 from core.pipelines import (
     Plan,
     Sit,
@@ -17,6 +18,7 @@ from core.pipelines import (
     current_sitting,
     current_writing,
     exam_board,
+    last_acceptance,
     planted,
     responses,
     shorter,
@@ -25,6 +27,7 @@ from core.pipelines import (
 )
 from core.pipelines import exam_items as items_of
 from core.project import Project, add_passages
+from pages.parts.exams import charts as exam_charts
 from pages.parts.exams import planting
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
@@ -131,6 +134,18 @@ def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) ->
     assert list(shown["Information"]) == sorted(row.information for row in told.items)
 
 
+def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:
+    spec = exam_charts.information({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0])
+    ticks = spec["datasets"][spec["layer"][1]["data"]["name"]]["ability"]
+    assert list(ticks) == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
+    app = visit("items")
+    before = len(charts(app))
+    app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
+    assert len(charts(sound(app.run()))) == before + 2
+    fitted = next(table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value)
+    assert list(fitted["Mean"]) == [row[1] for row in abilities(shared, "exam").statistics.table]
+
+
 def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(project: Project) -> None:
     put_sat(project)
     dropped = [row.item for row in shorter(project, "exam").retire]
@@ -191,8 +206,24 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
     assert "Passages that gave no item (1)" in [box.label for box in app.expander]
     proposals = bank.proposals(project, "exam")
     assert len(proposals) == 3 and not bank.questions(project, query_id="exam")
+    listed = next(table.value for table in app.dataframe if "near" in table.value)
+    assert sorted(listed["Item"]) == sorted(one.text for one in proposals)
     words = said(visit("question_bank", query="exam"))
     for one in proposals:
         assert one.item is not None
         assert f"{one.item.answer_key}** (the right one)" in words
         assert all(choice in words for choice in one.item.choices)
+    app = visit("exam")
+    app = sound(next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run())
+    press(app, "Accept the 3 that pass")
+    assert sorted(bank.drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
+    accepted = last_acceptance(project, "exam")
+    assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())
+    bank.save_drafts(project, "ann", "an exam")
+    app = visit("exam", view="Filters")
+    assert next(box.value for box in app.number_input if box.key == "threshold near") == 1
+    steps = visit("exam", view="Statistics").dataframe[0].value
+    assert dict(zip(steps["Step"], steps["Items"], strict=True)) | {"filtered": 0, "accepted": 3} == {
+        "candidates": 4, "unparsed": 1, "unparsed: question": 1, "unparsed: choices": 1, "unparsed: key": 1,
+        "filtered": 0, "accepted": 3, "rejected": 0, "undecided": 0, "without an answer": 0,
+    }  # fmt: skip

@@ -61,6 +61,12 @@ def test_missing_failed_and_wrong_are_three_states() -> None:
     assert a.accuracy == 0.5 and a.strict_accuracy == pytest.approx(1 / 3)
     assert a.strict_std_error == pytest.approx(math.sqrt(1 / 3 * 2 / 3 / 3))
     assert c.accuracy is None and c.std_error is None and c.strict_accuracy is None and c.missing == 4
+    assert c.accuracy_interval is None and a.accuracy_interval == pytest.approx((0.0945, 0.9055), abs=5e-5)
+
+
+def test_all_right_is_no_certainty() -> None:
+    (row,) = exam_board(found({"a": [1, 1, 1, 1]}))
+    assert row.score.accuracy_interval == pytest.approx((0.5101, 1), abs=5e-5)
 
 
 PUBLISHED = {

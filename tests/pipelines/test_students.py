@@ -12,17 +12,19 @@ import pytest
 
 from core.errors import InputError
 from core.formats import Source
-from core.graders import fill
-from core.pipelines import Plan, add_student, import_retrieval, make_retrieval, retrievals
+from core.graders import fill, pair_scores
+from core.pipelines import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
 from core.pipelines.bm25 import BM25
 from core.pipelines.exam_prompts import PROMPTS, values, with_worked
+from core.pipelines.retrievals import fuse
 from core.pipelines.sheets import sheet
 from core.pipelines.students import make_student
 from core.pipelines.tasks import tasks
-from core.project import Project, add_passages, put_student, students
+from core.project import Project, add_passages, passage_texts, put_student, retrieved, students
 from core.text import normalise
 from core.types import Passage
 from tests.made.exams import METALS, put_exam
+from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extractive
 
 RETRIEVALS = ("closed-book", "oracle", "words")
 ENDPOINT = {"model": "m", "base_url": "http://localhost:9/v1"}
@@ -172,6 +174,41 @@ def test_bm25_scores_as_the_library_does() -> None:
         expected = theirs.get_scores(known) if known else np.zeros(len(texts))
         np.testing.assert_allclose(ours.scores(question), expected, atol=1e-5)
     assert BM25([]).scores("gold").shape == (0,)
+
+
+def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -> None:
+    one, other = [("a", 9.0), ("b", 8.0), ("c", 7.0)], [("c", 0.9), ("a", 0.8)]
+    assert fuse([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
+    assert fuse([one, other], 1) == fuse([one, other], 3)[:1]
+    put_exam(project, 12)
+    rankings = {}
+    for name in RETRIEVERS:
+        assert make_retrieval(project, name, name, "ann", depth=100) == 12
+        with project.transaction() as cursor:
+            rankings[name] = retrieved(cursor, name)
+    for item, found in rankings["hybrid"].items():
+        expected = fuse([rankings["bm25"].get(item, []), rankings["embedding"][item]], 100)
+        assert [passage for passage, _ in found] == [passage for passage, _ in expected]
+
+
+def test_a_cross_encoder_orders_the_first_passages_anew(project: Project, tmp_path: Path) -> None:
+    put_exam(project, 3)
+    build_tiny_cross_encoder(tmp_path / "cross")
+    make_retrieval(project, "words", "bm25", "ann", depth=3)
+    make_retrieval(project, "crossed", "bm25", "ann", depth=2, reranker=str(tmp_path / "cross"))
+    with project.transaction() as cursor:
+        words, crossed = retrieved(cursor, "words"), retrieved(cursor, "crossed")
+    texts = passage_texts(project, ["p1", "p2", "p3"])
+    questions = {one.question_id: one.text for one in tasks(project)}
+    for item, ranking in crossed.items():
+        names = [passage for passage, _ in words[item]]
+        told = pair_scores(str(tmp_path / "cross"), [(questions[item], texts[name]) for name in names])
+        scores = dict(zip(names, told, strict=True))
+        assert [passage for passage, _ in ranking] == sorted(scores, key=lambda name: -scores[name])[:2]
+    assert "re-ranked by cross@" in retrievals(project)[-1].made_by
+    build_tiny_extractive(tmp_path / "span")
+    with pytest.raises(InputError):
+        make_retrieval(project, "other", "bm25", "ann", reranker=str(tmp_path / "span"))
 
 
 def test_retrieval_by_meaning_finds_the_passage_that_says_it(project: Project) -> None:

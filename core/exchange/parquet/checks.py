@@ -390,6 +390,7 @@ REFERENCES: Final = tuple(
     comparisons answer_text_key answer_texts text_key
     comparisons reference_keys answer_texts text_key
     comparisons answer_job_key answer_jobs answer_job_key
+    answer_verdicts query_key queries query_key
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
@@ -667,6 +668,11 @@ def _read_setting(name: str, value: str) -> None:
         for model, price in json.loads(value).items():
             if len(price) != 2 or not all(type(amount) in (int, float) and amount >= 0 for amount in price):
                 raise ValueError(f"{model} has no price")
+    if name == "item filters":
+        for one in json.loads(value).values():
+            numbers = [bound for bound in one["thresholds"].values() if bound is not None]
+            if not all(type(n) in (int, float, bool) for n in numbers) or {type(key) for key in one["fell"]} - {int}:
+                raise ValueError("a threshold is not a number")
 
 
 def _read_prompt(name: str, content: str) -> None:

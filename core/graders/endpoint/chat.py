@@ -15,6 +15,7 @@ from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
 from core.graders.reading.answers import is_of_schema
 from core.graders.reading.calls import Call, Completion
+from core.graders.reading.parsing import ABSTENTION
 from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
 from core.limits import limit
@@ -433,6 +434,8 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     )
     if call.form not in ("rating", "yes-no", "letter") or not options:
         return None
+    if call.form == "yes-no" and ABSTENTION in call.prompt.template:
+        options = (*options, ABSTENTION)
     if call.form == "rating" and all(option.isdecimal() for option in options):
         name, field = "rating", {"type": "integer", "enum": [int(option) for option in options]}
     else:

@@ -22,8 +22,8 @@ from core.errors import GradingError, InputError
 from core.graders.access.access import current
 from core.graders.access.model_places import check_revision, holds_model, place_of
 
-Task = Literal["text", "span"]
-"""What a model is loaded for: to write text, or to cut spans out of a passage."""
+Task = Literal["text", "span", "pair"]
+"""What a model is loaded for: to write text, to cut spans out of a passage, or to score a question with a passage."""
 
 DTYPES = ("auto", "float32", "bfloat16")
 
@@ -419,6 +419,8 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     seq2seq = bool(getattr(config, "is_encoder_decoder", False))
     if task == "span":
         kind: Any = transformers.AutoModelForQuestionAnswering
+    elif task == "pair":
+        kind = transformers.AutoModelForSequenceClassification
     else:
         kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.graders.reading.calls import Call, Completion
 from core.graders.reading.parsing import (
+    UNDECIDED,
     Parsed,
     parse_json_answer,
     parse_json_rating,
@@ -23,7 +24,7 @@ def is_of_schema(call: Call, text: str) -> bool:
     """Whether a text is an answer of the schema that is asked for."""
     if call.form == "json":
         return parse_object(text) is not None
-    return _read(call, text, True, True).status == "graded"
+    return _is_answer(_read(call, text, True, True))
 
 
 def is_in_words(call: Call, text: str) -> bool:
@@ -31,7 +32,12 @@ def is_in_words(call: Call, text: str) -> bool:
     if call.form == "json":
         # Whoever asked reads it, in whatever form it came.
         return False
-    return _read(call, text, True, False).status == "graded"
+    return _is_answer(_read(call, text, True, False))
+
+
+def _is_answer(parsed: Parsed) -> bool:
+    """Whether a text is one of the answers asked for: a judge that says it cannot tell has kept to the form."""
+    return parsed.status == "graded" or parsed.reason == UNDECIDED
 
 
 def _read(call: Call, text: str, complete: bool, structured: bool) -> Parsed:

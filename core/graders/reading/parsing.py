@@ -26,6 +26,8 @@ EMPTY = "empty"
 REFUSED = "a refusal"
 SERVICE = "a message of the service, no answer"
 NO_JSON = "not the JSON that was asked for"
+ABSTENTION = "XXX"
+"""The answer of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""
 UNDECIDED = "the judge could not tell"
 BOTH = "ambiguous: both yes and no"
 NO_RATING = "a number, but none that is marked as the rating"
@@ -145,7 +147,7 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     match = _YES_NO.match(text)
     if match is None:
         return _verdict_in_prose(text)
-    if match[1].lower() == "xxx":
+    if match[1].upper() == ABSTENTION:
         return _failed(UNDECIDED)
     if _goes_on(text, match.end(), _other_words(match[1]), bare=True)[0]:
         return _failed(BOTH)
@@ -299,7 +301,9 @@ def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] =
     options = {letter.lower(): n for n, letter in enumerate(letters)} or _VERDICTS
     given = answer.strip().lower()
     if given not in options:
-        return _failed(UNDECIDED if given == "xxx" else f"the {field} in the JSON is none of those to choose from")
+        return _failed(
+            UNDECIDED if given.upper() == ABSTENTION else f"the {field} in the JSON is none of those to choose from"
+        )
     return Parsed(options[given], "graded")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.measures.answers.texts import contains, plain
 from core.measures.similarity import SIMILARITIES
-from core.text import without_citations
+from core.text import stem, without_citations
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -62,6 +62,35 @@ def bleu(answer: str, reference: str) -> float:
     return min(float(_bleu().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
 
 
+def meteor(answer: str, reference: str) -> float:
+    """METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
+
+    m words match, P is m by the answer's words and R m by the reference's; chunks are runs of matches in the same order
+    in both. Texts that match as a whole in one chunk have 1, as in the authors' program (Meteor 1.5). WordNet synonyms,
+    the third stage of the original, are not used; stems are Snowball's.
+    Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
+    """
+    ours, theirs = _lettered(answer).split(), _lettered(reference).split()
+    pairs: dict[int, int] = {}
+    for form in (str, stem):
+        free: dict[str, list[int]] = {}
+        for at in sorted(set(range(len(theirs))) - set(pairs.values())):
+            free.setdefault(form(theirs[at]), []).append(at)
+        for at, word in enumerate(ours):
+            if at not in pairs and (places := free.get(form(word))):
+                # The place that goes on with the chunk, if it is free.
+                following = pairs.get(at - 1, -2) + 1
+                pairs[at] = places.pop(places.index(following) if following in places else 0)
+    if not pairs:
+        return 0.0
+    m = len(pairs)
+    chunks = sum(pairs.get(at - 1) != place - 1 for at, place in pairs.items())
+    if chunks == 1 and m == len(ours) == len(theirs):
+        return 1.0
+    precision, recall = m / len(ours), m / len(theirs)
+    return precision * recall / (0.9 * precision + 0.1 * recall) * (1 - 0.5 * (chunks / m) ** 3)
+
+
 def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
     """BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
 
@@ -87,6 +116,7 @@ TEXT_SCORES: dict[str, Score] = {
     "rouge1": rouge_1,
     "bleu": bleu,
     "chrf": chrf,
+    "meteor": meteor,
     "contains": is_contained,
 }
 """The scores that need two texts and nothing else, by the name of the judge."""

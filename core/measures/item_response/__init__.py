@@ -24,7 +24,7 @@ from core.measures.item_response.improve import (
     linked,
     ranking,
 )
-from core.measures.item_response.joint import FEWEST, STARTS, Fit, fit
+from core.measures.item_response.joint import FEWEST, FEWEST_STUDENTS, STARTS, Fit, fit
 from core.measures.item_response.likelihood import Objective, log_likelihood
 from core.measures.item_response.marginal import (
     GradedFit,
@@ -57,6 +57,7 @@ __all__ = [
     "FEWEST",
     "FEWEST_IN_CATEGORY",
     "FEWEST_ITEMS",
+    "FEWEST_STUDENTS",
     "FLAT",
     "GRID",
     "MODELS",

@@ -10,11 +10,12 @@ from core.errors import InputError
 from core.measures.item_response.components import Component, StudentAbility, components, student_abilities
 from core.measures.item_response.design import Design, factor_design, flat_design
 from core.measures.item_response.estimators import EstimatorName
-from core.measures.item_response.joint import FEWEST, Fit, checked, fit
+from core.measures.item_response.joint import FEWEST, FEWEST_STUDENTS, Fit, checked, fit
 from core.measures.item_response.model import Array, Model
 from core.measures.item_response.statistics import FitStatistics, fit_statistics
-from core.measures.item_response.uncertainty import REPEATS, bootstrap_items, item_errors
+from core.measures.item_response.uncertainty import REPEATS, Draws, bootstrap_items, item_errors
 from core.measures.item_response.worth import ItemWorth, worth
+from core.text import first_few
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,13 @@ def analyse(
     table = checked(responses, len(students))
     found = fit(table, design_of(students, factors), model, estimator, seed=seed)
     draws = bootstrap_items(table, found, bootstrap, seed) if bootstrap > 1 else None
+    abilities = student_abilities(table, found, students, draws)
     by_component, level = ([], 0.0) if found.design.flat else components(table, found, draws)
     errors = item_errors(table, found)
     return Analysis(
         found,
         fit_statistics(table, found, held_out, seed),
-        student_abilities(table, found, students, draws),
+        abilities,
         by_component,
         level,
         worth(table, found, items),
@@ -119,18 +121,25 @@ def analyse(
             {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
             for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
         ],
-        remarks(found),
+        [*remarks(found), *_without_interval(draws, abilities)],
     )
+
+
+def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) -> list[str]:
+    equal = [row.student for row in abilities if row.ability.low is None]
+    if draws is None or not equal:
+        return []
+    return [f"No interval for {first_few(equal)}: these answers are alike, so that no choice of items changes the fit."]
 
 
 def remarks(found: Fit) -> list[str]:
     """What one has to know before believing a fit: too few students or items, no end of the search, bounds."""
     said = []
     m, n = found.chances.shape
-    for count, things in ((m, "students"), (n, "items")):
-        if count < FEWEST:
-            what = "discrimination says next to nothing" if things == "students" else "abilities are hardly known"
-            said.append(f"{count} {things} are few: {what}.")
+    if m < FEWEST_STUDENTS:
+        said.append(f"{m} students are few: below {FEWEST_STUDENTS}, discrimination (d) is hardly identified.")
+    if n < FEWEST:
+        said.append(f"{n} items are few: abilities are hardly known.")
     if not found.converged:
         said.append("The search ended before it found a maximum: take the numbers as rough.")
     for kind, flags in found.at_bound.items():

@@ -11,11 +11,15 @@ from core.measures.item_response.joint import Fit
 from core.measures.item_response.model import Array
 from core.measures.item_response.statistics import mean_of
 from core.measures.item_response.uncertainty import Draws, interval
+from core.measures.means import wilson
+
+# Draws within this range differ by the precision of the search alone. Draws of 40,000 items spread ten times as far.
+_SAME = 1e-3
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number with the bounds of its interval; None for those where no bootstrap was made."""
+    """A number with the bounds of its interval; both are None without a bootstrap, or if all its draws agree."""
 
     value: float
     low: float | None = None
@@ -51,6 +55,7 @@ class StudentAbility:
         answered: number of answers.
         accuracy: share of them that is right; None without answers.
         accuracy_error: sqrt(p (1 - p) / n) of it.
+        accuracy_interval: Wilson's 95 % interval of it, (low, high).
         ability: relative to the mean of all students.
     """
 
@@ -58,6 +63,7 @@ class StudentAbility:
     answered: int
     accuracy: float | None
     accuracy_error: float | None
+    accuracy_interval: tuple[float, float] | None
     ability: Bounded
 
 
@@ -113,7 +119,8 @@ def student_abilities(
         students, answered.tolist(), mean_of(table, 1).tolist(), abilities, strict=True
     ):
         error = float(np.sqrt(share * (1 - share) / n)) if n else None
-        rows.append(StudentAbility(student, n, share if n else None, error, ability))
+        counted = wilson(round(share * n) if n else 0, n)
+        rows.append(StudentAbility(student, n, share if n else None, error, counted, ability))
     return rows
 
 
@@ -121,4 +128,8 @@ def _bounded(values: Array, draws: Array | None) -> list[Bounded]:
     if draws is None:
         return [Bounded(value) for value in values.tolist()]
     low, high = interval(values, draws)
-    return [Bounded(*row) for row in zip(values.tolist(), low.tolist(), high.tolist(), strict=True)]
+    agree = np.ptp(draws, axis=0) < _SAME
+    return [
+        Bounded(value) if same else Bounded(value, *bounds)
+        for value, same, *bounds in zip(values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]

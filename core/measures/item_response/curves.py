@@ -29,7 +29,7 @@ class Curve:
 def mean_information(items: Items, theta: Array = GRID) -> Array:
     """The mean over items of their information at each ability: an array like `theta`.
 
-    Source: Guinet et al., ICML 2024, section 5.1, the aggregated information function.
+    Source: Guinet et al., ICML 2024, section 6.1, the aggregated information function.
     """
     found: Array = information(theta, items).mean(axis=1)
     return found

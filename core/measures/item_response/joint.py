@@ -14,7 +14,9 @@ from core.measures.item_response.likelihood import Objective, log_likelihood
 from core.measures.item_response.model import Array, Flags, Items, Model, probability
 
 FEWEST = 10
-"""With fewer students or items than this a fit says little; whoever shows it should say so."""
+"""With fewer items than this abilities are hardly known, which a remark says."""
+FEWEST_STUDENTS = 30
+"""With fewer examinees than this discrimination is hardly identified, which a remark says."""
 
 STARTS = 3
 MOST_STEPS = 2_000
@@ -93,7 +95,7 @@ def fit(
 ) -> Fit:
     """Fit abilities and items jointly: the best of several searches by L-BFGS-B.
 
-    Source: Guinet et al., ICML 2024, section 3.3 and appendix B.1; priors by Baker and Kim, Item Response Theory, 2004,
+    Source: Guinet et al., ICML 2024, section 3.4 and appendix B.1; priors by Baker and Kim, Item Response Theory, 2004,
     chapter 7.
 
     Args:

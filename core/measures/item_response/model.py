@@ -74,7 +74,7 @@ def probability(theta: Array, items: Items) -> Array:
 def information(theta: Array, items: Items) -> Array:
     """Fisher's information that an answer carries about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
 
-    Source: Guinet et al., ICML 2024, section 5.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p with s the logistic
+    Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p with s the logistic
     part, which is the same and keeps its digits where p is nearly 1.
 
     Args:

@@ -28,6 +28,13 @@ class MeanAndSpread:
         return cls(float(known.mean()), float(known.std()))
 
 
+FIT_ROWS = {
+    "accuracy": "accuracy", "rmse": "RMSE", "baseline": "RMSE of shares", "d": "discrimination d",
+    "b": "difficulty b", "g": "guessing g", "theta": "ability θ",
+}  # fmt: skip
+"""The rows of the fit table (Guinet et al., table 5) by field of `FitStatistics`."""
+
+
 @dataclass(frozen=True)
 class FitStatistics:
     """How well a fit tells the answers. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
@@ -54,6 +61,12 @@ class FitStatistics:
     aic: float
     held_out: float | None
     held_out_baseline: float | None
+
+    @property
+    def table(self) -> list[tuple[str, float, float]]:
+        """The fit table: (name, mean, standard deviation) of each of `FIT_ROWS`."""
+        found: list[tuple[str, MeanAndSpread]] = [(name, getattr(self, field)) for field, name in FIT_ROWS.items()]
+        return [(name, value.mean, value.sd) for name, value in found]
 
 
 def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:

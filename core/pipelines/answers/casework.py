@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 
 from core.errors import InputError
 from core.measures import NewScore, Stake, stakes
-from core.measures.answers import CASES, Case, Proposal, Texts, Verdicts, propose, settled
+from core.measures.answers import (
+    CASES,
+    RECALL_FAILURES,
+    RETEVAL_FAILURES,
+    Case,
+    Proposal,
+    Texts,
+    Verdicts,
+    propose,
+    settled,
+)
 from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
 from core.pipelines.answers.evaluating import Alike
 from core.pipelines.answers.evaluation import Evaluation, GoldSide, Line
@@ -64,7 +74,48 @@ def cases(
     """
     if only is not None:
         check_case(only)
-    places = _places(evaluation, run, k)
+    found = _found(project, evaluation, _places(evaluation, run, k))
+    found = [one for one in found if (only is None or one.case == only) and not (to_do and one.confirmed)]
+    return _ordered(evaluation, found)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How often either side fails for a run at a depth (llm-reteval, table 1); confirmed cases count before proposed.
+
+    Args:
+        recall: queries with a case A, B or C.
+        reteval: queries with a case D, E or F.
+        confirmed: how many of both a person confirmed; the others are proposed.
+    """
+
+    recall: int = 0
+    reteval: int = 0
+    confirmed: int = 0
+
+
+def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
+    """Return the numbers of failures by run and depth, computed again only if something that they rest on changed.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+
+    def compute() -> dict[tuple[str, int], Failures]:
+        found = dict.fromkeys(evaluation.lines, Failures())
+        for row in _found(project, evaluation, list(evaluation.lines)):
+            recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
+            place = row.line.run, row.line.k
+            told, seen = found[place], bool(row.confirmed) and (recall or reteval)
+            found[place] = Failures(told.recall + recall, told.reteval + reteval, told.confirmed + seen)
+        return found
+
+    key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
+    return project.remember(key, compute)
+
+
+def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
+    """The cases of some runs and depths, in no particular order."""
     known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
     for one in confirmed_cases(project, evaluation.generator.key):
         known.setdefault((one.query_id, one.run, one.k), []).append(one)
@@ -82,8 +133,7 @@ def cases(
         verdicts = verdicts_of(line, side)
         confirmed = tuple(known.get((line.query_id, line.run, line.k), ()))
         found.append(CaseRow(line, side, verdicts, propose(verdicts, texts.of(line, side, verdicts)), confirmed))
-    found = [one for one in found if (only is None or one.case == only) and not (to_do and one.confirmed)]
-    return _ordered(evaluation, found)
+    return found
 
 
 def verdicts_of(line: Line, side: GoldSide) -> Verdicts:

@@ -17,12 +17,14 @@ class AskedQuery:
     Args:
         text_key: of its words, under which answers are kept; 0 where nobody has answered it yet.
         answers: every correct answer that is known.
+        key: of the query in the project, under which people's verdicts on answers are kept.
     """
 
     query_id: str
     text: str
     text_key: int
     answers: tuple[str, ...]
+    key: int
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
         InputError: there is no such query.
     """
     found = [
-        AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())))
-        for query_id, text, answer, further, key in project.rows(
-            "SELECT query_id, q.text, answer, further_answers, text_key FROM queries q"
+        AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query)
+        for query_id, text, answer, further, key, query in project.rows(
+            "SELECT query_id, q.text, answer, further_answers, text_key, query_key FROM queries q"
             " LEFT JOIN question_texts t ON t.text = q.text WHERE q.text <> query_id ORDER BY query_key"
         )
     ]

@@ -220,7 +220,7 @@ def _line(
         no_draw = Verdict(None, None, "failed", "There is no answer from the gold passages.")
         reteval = no_draw if side.failed and not side.draws else judged.of(query, text, side.draws)
         gpteval = judged.of(query, text, query.answers)
-        by_person = _by_people(people.get((query.text_key, answer.text_key), {}))
+        by_person = _by_people(people.get((query.key, answer.text_key), {}))
     if by_person is not None:
         gpteval = Verdict(by_person)
     return Line(
@@ -235,7 +235,7 @@ def _by_people(said: Mapping[str, bool]) -> bool | None:
 
 
 def _has_people(query: AskedQuery, people: Mapping[tuple[int, int], object]) -> bool:
-    return any(question == query.text_key for question, _ in people) if people else False
+    return any(key == query.key for key, _ in people)
 
 
 def _number(verdict: Verdict) -> float | None:

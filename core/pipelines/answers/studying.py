@@ -157,12 +157,12 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
         InputError: there are none; says whether verdicts are missing, or gold answers, or that people are divided.
     """
     texts, known = answer_texts(project), answer_verdicts(project, source)
-    asked = {query.text_key: query for query in asked_queries(project) if query.answers and query.text_key}
+    asked = {query.key: query for query in asked_queries(project) if query.answers}
     found = []
-    for (question, answer), said in known.items():
+    for (key, answer), said in known.items():
         yes = sum(said.values())
-        if question in asked and 2 * yes != len(said):
-            query = asked[question]
+        if key in asked and 2 * yes != len(said):
+            query = asked[key]
             found.append(
                 PeopleSaid(query.query_id, pair(query.text, texts[answer], query.answers), 2 * yes > len(said))
             )
@@ -174,7 +174,7 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
             "There are no verdicts of people on answers to queries with gold answers.",
             "Import some: exam import answer-verdicts FILE.",
         )
-    if not any(question in asked for question, _ in known):
+    if not any(key in asked for key, _ in known):
         raise InputError(
             f"People gave {verdicts}, none of them on an answer to a query with gold answers, as judges need.",
             "Import the queries with theirs, JSONL with query_id, text and answers on each line: on the Home screen, or"

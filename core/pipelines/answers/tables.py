@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from core.measures.answers import Scored
+from core.pipelines.answers.casework import Failures
 from core.pipelines.answers.evaluation import Evaluation, Row
 from core.tables import LATEX
 
@@ -23,8 +25,12 @@ def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def told(evaluation: Evaluation) -> dict[str, Any]:
-    """The table as plain values, for JSON: choices, rows with what each rests on, and the ideal retriever."""
+def told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
+    """The table as plain values, for JSON: choices, rows with what each rests on, and the ideal retriever.
+
+    Args:
+        failed: see `failures`.
+    """
     return {
         "generator": evaluation.generator.name,
         "judge": evaluation.view.judge,
@@ -39,6 +45,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
                 "f1_of_means": row.conventional.f1_of_means,
                 "reteval": _scored(row.reteval),
                 "gpteval": _scored(row.gpteval),
+                "failures": vars(failed[row.run, row.k]),
                 "answers": {"written": row.answers, "failed": row.failed, "waiting": row.waiting},
             }
             for row in evaluation.rows
@@ -50,13 +57,15 @@ def _scored(one: Scored | None) -> dict[str, Any] | None:
     return None if one is None else vars(one) | {"complete": one.complete}
 
 
-def reteval_latex(evaluation: Evaluation, digits: int = 3) -> str:
+def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
     """The table as a LaTeX tabular, as table 1 of llm-reteval has it, the best of each column and depth in bold.
 
     Args:
+        failed: see `failures`.
         digits: after the point.
     """
-    lines = ["\\begin{tabular}{lrrrrrr}", "\\hline", " & ".join(map(_latex, HEADER)) + " \\\\", "\\hline"]
+    head = [*HEADER, "Recall failures", "LLM-retEval failures"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_latex, head)) + " \\\\", "\\hline"]
     names = HEADER[2:]
     for k in evaluation.view.ks:
         rows = [row for row in evaluation.rows if row.k == k]
@@ -67,6 +76,8 @@ def reteval_latex(evaluation: Evaluation, digits: int = 3) -> str:
         for row in rows:
             values = row_values(row)
             cells = [_cell(*values[name], best[name], digits) for name in names]
+            counts = failed[row.run, row.k]
+            cells += [str(counts.recall), str(counts.reteval)]
             lines.append(" & ".join([_latex(row.run), str(row.k), *cells]) + " \\\\")
         lines.append("\\hline")
     lines.append("\\end{tabular}")

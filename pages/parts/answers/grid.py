@@ -15,6 +15,7 @@ from core.pipelines import (
     Measured,
     RetEvalRow,
     clear_best,
+    failures,
     query_values,
     reteval_latex,
     reteval_tsv,
@@ -53,10 +54,23 @@ def view(project: Project, evaluation: Evaluation) -> None:
         "Means over queries ± one standard error; a run that skipped a query has 0 there, what failed or waits is left"
         " out. Bold is the best of its depth where it stays so in 95 % of resampled queries."
     )
+    failed = failures(project, evaluation)
+    st.markdown("**Failures**")
+    st.dataframe(
+        {
+            "Run": [run for run, _ in failed],
+            "k": [k for _, k in failed],
+            "Recall failures (A–C)": [one.recall for one in failed.values()],
+            "LLM-retEval failures (D–F)": [one.reteval for one in failed.values()],
+            "Confirmed": [one.confirmed for one in failed.values()],
+        },
+        hide_index=True,
+    )
+    st.caption("Queries by their confirmed case, or by the proposed one. The Cases screen lists them.")
     with st.container(horizontal=True):
         name = f"{project.name}-reteval"
         st.download_button(
-            "LaTeX", reteval_latex(evaluation), f"{name}.tex", icon=":material/download:", on_click="ignore"
+            "LaTeX", reteval_latex(evaluation, failed), f"{name}.tex", icon=":material/download:", on_click="ignore"
         )
         st.download_button("TSV", reteval_tsv(evaluation), f"{name}.tsv", icon=":material/download:", on_click="ignore")
 

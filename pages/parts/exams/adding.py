@@ -20,7 +20,7 @@ KINDS = {
     "transformers": "A model on this computer",
     "openai": "A model behind an endpoint",
 }
-RETRIEVER_NAMES = {"bm25": "BM25", "embedding": "The embedded model"}
+RETRIEVER_NAMES = {"bm25": "BM25", "embedding": "The embedded model", "hybrid": "Both, fused by rank"}
 LARGEST_K, MOST_WORKED = 20, 5
 
 

@@ -23,6 +23,7 @@ from core.pipelines import (
     only_right,
 )
 from core.project import Project
+from core.text import said_interval
 from pages.parts.exams import charts
 from pages.parts.shared import address, ui
 from pages.parts.shared.html import visible
@@ -75,14 +76,14 @@ def board(sat: Sat) -> None:
     st.vega_lite_chart(charts.accuracy(sat.rows, known))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in known.items())
     st.caption(
-        f"Share of right answers among those given, ± one standard error. The dashed lines are {said}. What failed is"
-        " neither right nor wrong; the last column counts it as wrong."
+        f"Share of right answers among those given, with Wilson's 95 % interval. The dashed lines are {said}."
+        " A failure is neither right nor wrong; the last column counts it as wrong."
     )
     st.dataframe(
         {
             "Student": [row.student.name for row in sat.rows],
             "Accuracy": [row.score.accuracy for row in sat.rows],
-            "±": [row.score.std_error for row in sat.rows],
+            "95 % interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
             "Right": [row.score.right for row in sat.rows],
             "Answered": [row.score.answered for row in sat.rows],
             "Failed": [row.score.failed for row in sat.rows],
@@ -91,7 +92,7 @@ def board(sat: Sat) -> None:
         },
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "±", "Failures as wrong")
+            name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Failures as wrong")
         },
     )
 
@@ -216,10 +217,14 @@ def ability(sat: Sat) -> None:
         column_config=_decimals("Ability", "Accuracy"),
     )
     st.caption("Abilities are relative to the mean of all students; what a component adds is relative to its factor's.")
+    st.markdown("**Fit**")
+    names, means, spreads = zip(*told.statistics.table, strict=True)
+    st.dataframe({"Of": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimals("Mean", "SD"))
+    st.caption("Accuracy and ability are over students; RMSE, d, b and g are over items.")
 
 
 def _interval(one: Bounded | None) -> str:
-    return "" if one is None or one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}"
+    return said_interval(one and (one.low, one.high))
 
 
 def _decimals(*names: str) -> dict[str, object]:

@@ -22,7 +22,7 @@ COLOURS = 6
 
 
 def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
-    """Students by accuracy with one standard error, and a line for each baseline.
+    """Students by accuracy with its 95 % interval, and a line for each baseline.
 
     Args:
         baselines: what an answer that reads nothing earns, by what it does.
@@ -31,8 +31,7 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
         {
             "student": row.student.name,
             "accuracy": row.score.accuracy,
-            "low": row.score.accuracy - (row.score.std_error or 0),
-            "high": row.score.accuracy + (row.score.std_error or 0),
+            **dict(zip(("low", "high"), row.score.accuracy_interval or (), strict=True)),
             "right": f"{row.score.right:,} of {row.score.answered:,}",
         }
         for row in board
@@ -106,12 +105,15 @@ def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
     )
 
 
-def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = ()) -> Spec:
-    """Mean information over ability, a line a name.
+def information(
+    curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = (), title: str = "Mean information of an item"
+) -> Spec:
+    """Values over ability, a line a name.
 
     Args:
         curves: values at the abilities of `GRID`.
-        crosses: abilities of students, marked at the bottom.
+        crosses: abilities of students, marked at the bottom; the axis reaches to all of them.
+        title: of the values.
     """
     table = pd.DataFrame(
         [
@@ -125,15 +127,16 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
     scheme = {} if len(curves) <= COLOURS else {"scheme": "tableau10"}
     colour = word("name", title=None, scale={"domain": list(curves), **scheme},
                   legend={"orient": "top", "labelLimit": 0, "columns": 3})  # fmt: skip
+    reach = [min(GRID[0], *crosses), max(GRID[-1], *crosses)] if crosses else [GRID[0], GRID[-1]]
     lines = layer(
         "line",
         {
-            "x": number("ability", title="Ability", scale={"domain": [-3, 3]}, axis={"tickCount": 12}),
-            "y": number("information", title="Mean information of an item"),
+            "x": number("ability", title="Ability", scale={"domain": reach}, axis={"tickCount": 12}),
+            "y": number("information", title=title),
             "color": colour,
             "tooltip": [
                 word("name", title="Of"), number("ability", title="Ability", format=".1f"),
-                number("information", title="Information", format=".3f"),
+                number("information", title=title, format=".3f"),
             ],
         },
         strokeWidth=2,
@@ -141,5 +144,5 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
     # At no information, which is the bottom however high the drawing is.
     ticks = layer("tick", {"x": number("ability"), "y": {"datum": 0}}, color=charts.GREY, thickness=2, size=12,
                   orient="vertical", aria=False)  # fmt: skip
-    seen = pd.DataFrame({"ability": [min(3.0, max(-3.0, float(one))) for one in crosses]}, columns=["ability"])
+    seen = pd.DataFrame({"ability": crosses}, columns=["ability"])
     return chart(table, lines, over(seen, ticks), height=300)

@@ -61,13 +61,8 @@ def details(known: ExamStatistics) -> None:
     """How items came about, what they ask, and what about."""
     if (made := known.making) is not None:
         st.markdown("**How the items came about**")
-        parts = ", ".join(f"{part} {count:,}" for part, count in made.by_part.items() if count)
-        st.text(
-            f"{made.candidates:,} answers came from models; {made.unparsed:,} of them were no item"
-            + (f" (missing or wrong: {parts})" if parts else "")
-            + (f"; {made.no_answer:,} requests had no answer" if made.no_answer else "")
-            + "."
-        )
+        steps, numbers = zip(*made.table, strict=True)
+        st.dataframe({"Step": steps, "Items": numbers}, hide_index=True, placeholder="–")
     if known.question_length is not None:
         st.caption(f"A question has {known.question_length:.0f} characters on average.")
     left, right = st.columns(2)

@@ -9,7 +9,18 @@ from dataclasses import replace
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.pipelines import Checked, Item, Thresholds, Values, item_values, judged, usual_thresholds
+from core.pipelines import (
+    VALUE_COLUMNS,
+    Checked,
+    Item,
+    Thresholds,
+    accept_passing,
+    item_values,
+    judged,
+    last_acceptance,
+    usual_thresholds,
+    value_row,
+)
 from core.project import Project
 from pages.parts.exams.item import show
 from pages.parts.exams.worth import going, retire_all
@@ -47,13 +58,14 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     """The thresholds and what falls; nothing leaves the exam but by a person's act."""
     try:
         with st.spinner("Comparing choices, sources and items"):
-            values = [one for one in item_values(project, exam) if one.item.active]
+            values = item_values(project, exam)
     except WorkbenchError as error:
         ui.show_error(error)
         return
     if not values:
         ui.empty("There is no active item.", "Restore one in the question bank.", "question_bank")
-    found = judged(values, _thresholds(values))
+    accepted = last_acceptance(project, exam)
+    found = judged(values, _thresholds(accepted.thresholds if accepted else usual_thresholds(values)))
     falling = [one for one in found if one.hits]
     counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
     st.markdown(f"**{len(falling)} of {len(found)} items would fall**")
@@ -65,24 +77,65 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     _list(project, [one for one in falling if one.item.question_id not in gone])
 
 
+def draw_proposed(project: Project, exam: str) -> None:
+    """The proposed items with their filter values and sources, and a button that accepts those that pass."""
+    try:
+        with st.spinner("Comparing choices, sources and items"):
+            values = item_values(project, exam, "all")
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    if all(one.item.proposal_key is None for one in values):
+        ui.empty("No open proposals.", "Let a model write items above.")
+    thresholds = _thresholds(usual_thresholds(values), "proposed ")
+    checked = judged(values, thresholds)
+    proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
+    passing = sum(not one.hits for one in proposed)
+    st.markdown(f"**{passing} of {len(proposed)} proposed items pass**")
+    if presses.button(f"Accept the {passing} that pass", type="primary", disabled=not passing) and ui.author():
+        with ui.errors():
+            accept_passing(project, checked, thresholds, ui.author())
+            st.toast("Accepted into your drafts. Save them in the question bank.", icon=":material/edit_note:")
+            st.rerun()
+    columns = zip(*(value_row(one.values) for one in proposed), strict=True)
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one in proposed],
+            "Breaks": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
+            **dict(zip(VALUE_COLUMNS, columns, strict=True)),
+        },
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="single-row",
+        key="proposed items",
+        column_config={"Item": st.column_config.TextColumn(width="large")},
+    )
+    at = next(iter(picked.selection.rows), 0)
+    show(project, proposed[at if at < len(proposed) else 0].item)
+
+
 def _title(rule: str) -> str:
     return TITLES.get(rule, rule.capitalize())
 
 
-def _thresholds(values: Sequence[Values]) -> Thresholds:
-    usual = usual_thresholds(values)
+def _thresholds(usual: Thresholds, prefix: str = "") -> Thresholds:
     given: dict[str, float | None] = {}
     with st.expander("Thresholds", expanded=True):
         columns = st.columns(3)
         for at, (name, (title, about)) in enumerate(BOUNDS.items()):
             given[name] = columns[at % 3].number_input(
-                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"threshold {name}",
+                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"{prefix}threshold {name}",
                 placeholder="Does not count", help=f"{about} Empty: the filter does not count.",
             )  # fmt: skip
         alone = st.checkbox(
-            "Questions that name a paper, a study or the documentation fall", usual.self_contained, key="self-contained"
+            "Questions that name a paper, a study or the documentation fall",
+            usual.self_contained,
+            key=f"{prefix}self-contained",
         )
-        st.caption("At first each threshold removes at most 5 % of the items.")
+        st.caption(
+            "They begin at those at which the items were accepted, or where each removes at most 5 % of the items."
+        )
     return replace(usual, self_contained=alone, **given)
 
 

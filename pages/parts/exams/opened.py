@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.bank import overview
-from core.pipelines import Item, exam_items
+from core.pipelines import Item, exam_items, proposed_items
 from core.project import Project
 from pages.parts.shared import ui
 
@@ -15,11 +15,17 @@ HOW = (
 )
 
 
-def opened(project: Project) -> tuple[str, list[Item]]:
-    """The id of the query that the exam belongs to, and its items; the screen ends here where there is none."""
+def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
+    """The id of the query that the exam belongs to, and its items; the screen ends here where there is none.
+
+    Args:
+        proposed: whether an exam of which items are only proposed can be opened too; it has no items.
+    """
     found: dict[str, list[Item]] = {}
     for item in exam_items(project):
         found.setdefault(item.query_id, []).append(item)
+    for item in proposed_items(project) if proposed else ():
+        found.setdefault(item.query_id, [])
     if not found:
         ui.empty("There is no exam yet.", HOW, "home")
     if len(found) == 1:

@@ -11,13 +11,16 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures.item_response import (
     ESTIMATORS,
+    GRID,
     MODELS,
     Analysis,
     EstimatorName,
     ItemWorth,
     Model,
+    information,
     information_by_category,
     mean_information,
+    probability,
 )
 from core.pipelines import Item, Responses, retire, retired_in_drafts
 from core.project import Project
@@ -96,6 +99,7 @@ def draw(
     for row in chosen[:1]:
         show(project, by_id[row.item])
         _failing(found, row.item)
+    _curves_of_items(told, chosen[: charts.COLOURS])
     _curves(told, kinds, items)
 
 
@@ -109,7 +113,7 @@ def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
     active = [item for item in chosen if item.active and item.question_id not in gone]
     what = "item" if len(active) == 1 else "items"
     if not active:
-        st.caption("Select items to look at them, or to retire them.")
+        st.caption("Select items to see their words and curves, or to retire them.")
     elif presses.button(f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:"):
         retire_all(project, [item.question_id for item in active])
         st.rerun()
@@ -151,6 +155,18 @@ def _failing(found: Responses, item: str) -> None:
     ):
         if names:
             st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
+
+
+def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
+    """The characteristic curve and the information of chosen items."""
+    if not chosen:
+        return
+    few = told.fit.items.some([told.items.index(row) for row in chosen])
+    for title, values in (
+        ("Chance of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
+    ):  # fmt: skip
+        curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
+        st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist(), title))
 
 
 def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from core.errors import FileError, InputError
 from core.exchange import Options, export_project, import_files, import_project
 from core.formats import Source, detect
 from core.pipelines import View, agreement, evaluate, people_said
-from core.project import Project
+from core.project import Project, add_queries, queries_of
+from core.project.migrations import MIGRATIONS
+from core.types import Query
 from tests.pipelines.answers.made import Told, collection
 
 GOLD = "The mill stood by the river."
@@ -94,3 +97,35 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     again = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert again.counts["new verdicts"] == 1
     assert evaluate(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes is False
+
+
+def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> None:
+    words = {one.query_id: one.text for one in queries_of(filled)}
+    with filled.transaction() as cursor:
+        add_queries(cursor, [Query("q3", words["q2"], answer="a mill")], replace=False)
+    said: list[object] = [{"query_id": "q2", "answer": "a barn", "acceptable": True}]
+    import_files(filled, "answer-verdicts", [source(said)], "ann", Options(source="people"))
+    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [("q2", True)]
+    other: list[object] = [{"query_id": "q3", "answer": "a barn", "acceptable": False}]
+    import_files(filled, "answer-verdicts", [source(other)], "ann", Options(source="people"))
+    with filled.transaction() as cursor:
+        add_queries(cursor, [Query("q2", "In other words?", answer="a mill")], replace=True)
+    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [("q2", True), ("q3", False)]
+
+
+def test_verdicts_on_words_become_verdicts_on_every_query_that_has_them() -> None:
+    step = dict(MIGRATIONS)["0028_verdicts_of_queries"]
+    with duckdb.connect() as connection:
+        for name, earlier in MIGRATIONS:
+            if name == "0028_verdicts_of_queries":
+                break
+            earlier(connection)
+        connection.execute("INSERT INTO question_texts VALUES (1, 'who?', NULL), (2, 'gone?', NULL)")
+        connection.execute("INSERT INTO queries (query_key, query_id, text) VALUES (7, 'a', 'who?'), (8, 'b', 'who?')")
+        for question in (1, 2):
+            connection.execute("INSERT INTO answer_verdicts VALUES (?, 5, 'people', true, 'ann', now())", [question])
+        step(connection)
+        kept = connection.execute(
+            "SELECT query_key, question_text_key, answer_text_key FROM answer_verdicts"
+        ).fetchall()
+    assert kept == [(7, 1, 5), (8, 1, 5), (None, 2, 5)]

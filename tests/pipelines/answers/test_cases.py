@@ -9,6 +9,7 @@ import pytest
 from core.errors import InputError
 from core.pipelines import (
     Evaluation,
+    Failures,
     GeneratorPlan,
     Gold,
     JudgePlan,
@@ -20,10 +21,13 @@ from core.pipelines import (
     confirm_case,
     correlations,
     evaluate,
+    failures,
     generate_answers,
     judge_as_relevant,
     make_generator,
     make_judge,
+    reteval_latex,
+    reteval_told,
     take_back_case,
 )
 from core.project import Project, activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
@@ -111,6 +115,10 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
     assert {name: row.proposal.case for name, row in found.items()} == {
         "a": "A", "b": "B", "kk": "K", "c": "C", "d": "D", "d2": "D", "e": "E", "f": "F", "f2": "F", "f3": "F",
     }  # fmt: skip
+    (counts,) = failures(project, evaluation).values()
+    assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K is a failure of neither"
+    assert reteval_told(evaluation, failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
+    assert "& 3 & 6 \\\\" in reteval_latex(evaluation, failures(project, evaluation))
     assert found["c"].proposal.passage == 0 and "Bremen" not in found["c"].proposal.reason
     (row,) = evaluation.rows
     assert (row.conventional.recall[0], row.conventional.precision[0]) == (pytest.approx(6 / 11), pytest.approx(3 / 11))
@@ -129,8 +137,10 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     confirm_case(project, evaluation, "a", "one", 2, "A", "ann", "the passage says it")
     with pytest.raises(InputError, match="is no case"):
         confirm_case(project, evaluation, "a", "one", 2, "Z", "ann")
+    confirm_case(project, evaluation, "d", "one", 2, "C", "ann")
+    assert list(failures(project, evaluation).values()) == [Failures(2, 1, 2)], "the confirmed case counts"
     (after,) = correlations(project, evaluate(project, View(ks=(2,))))
-    assert (before.refined.removed, after.refined.removed) == (0, 1)
+    assert (before.refined.removed, after.refined.removed) == (0, 2)
     assert [row.line.query_id for row in cases(project, evaluation, only="A", to_do=True)] == []
     # Case A: the passage becomes a judgment of this person, and counts where that is asked for.
     desk = case_desk(project, evaluation, "a", "one", 2, "ann")
@@ -148,7 +158,7 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     # Another person's case stands beside; one's own is taken back and stays on record.
     confirm_case(project, evaluation, "a", "one", 2, "K", "bob")
     take_back_case(project, evaluation, "a", "one", 2, "ann")
-    assert [one.case for one in confirmed_cases(project)] == ["K"]
+    assert [one.case for one in confirmed_cases(project)] == ["C", "K"]
     assert [one.case for one in confirmed_cases(project, withdrawn=True)] == ["A", "K"]
     with pytest.raises(InputError, match="has confirmed no case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
