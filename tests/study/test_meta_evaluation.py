@@ -254,9 +254,10 @@ class TestRows:
 
 class TestCells:
     def marks(self, project: Project, scores: dict[str, dict[str, float]]) -> dict[str, str]:
-        boards = {name: {**board} for name, board in scores.items()}
-        content = json.dumps(boards).encode()
-        import_files(project, "leaderboard", [Source("b.json", data=content)], "tester")
+        runs = dict.fromkeys(run for board in scores.values() for run in board)
+        lines = [["run", *scores], *([run, *(str(board.get(run, "")) for board in scores.values())] for run in runs)]
+        content = "".join("\t".join(line) + "\n" for line in lines).encode()
+        import_files(project, "leaderboard", [Source("b.tsv", data=content)], "tester")
         table = meta_table(project, choose_rows(project), ["b official"])
         return {row.name.removeprefix("b "): row.cells[0].marks["kendall"] for row in table.rows}
 
