@@ -255,11 +255,14 @@ class TestRows:
 class TestCells:
     def marks(self, project: Project, scores: dict[str, dict[str, float]]) -> dict[str, str]:
         runs = dict.fromkeys(run for board in scores.values() for run in board)
-        lines = [["run", *scores], *([run, *(str(board.get(run, "")) for board in scores.values())] for run in runs)]
+        lines = [
+            ["run", *(f"by {name}" for name in scores)],
+            *([run, *(str(board.get(run, "")) for board in scores.values())] for run in runs),
+        ]
         content = "".join("\t".join(line) + "\n" for line in lines).encode()
         import_files(project, "leaderboard", [Source("b.tsv", data=content)], "tester")
-        table = meta_table(project, choose_rows(project), ["b official"])
-        return {row.name.removeprefix("b "): row.cells[0].marks["kendall"] for row in table.rows}
+        table = meta_table(project, choose_rows(project), ["b by official"])
+        return {row.name.removeprefix("b by "): row.cells[0].marks["kendall"] for row in table.rows}
 
     def test_best_equally_good_and_poor_are_told_apart(self, project: Project) -> None:
         runs = "abcdefgh"
