@@ -114,6 +114,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
+        policy = base.policy
         if not label_pairs(project, base)[1]:
             raise InputError(
                 "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)

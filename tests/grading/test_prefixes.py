@@ -20,7 +20,7 @@ def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_o
 
 @pytest.mark.parametrize(("prompt", "fence", "first"), [
     ("self-rating", False, "question"),
-    ("self-rating", True, "passage"),
+    ("self-rating", True, "question"),
     ("self-rating-chat", False, "passage"),
 ])  # fmt: skip
 def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(prompt: str, fence: bool, first: str) -> None:

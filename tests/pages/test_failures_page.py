@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
@@ -123,9 +122,9 @@ def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_wor
 ) -> None:
     made, page = new_project(projects / "broken.duckdb"), chromium_page
     fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    with made.transaction() as cursor:
+        cursor.execute("INSERT INTO named_graders VALUES ('odd', 'self-rating', 'no JSON', 'ann', now()::TIMESTAMP)")
     made.close()
-    with duckdb.connect(str(made.path)) as connection:
-        connection.execute("DROP TABLE named_graders")
     page.goto(f"{server.address}/grading?project=broken")
     number_on(page)
     expect(page.get_by_text("Oh no")).to_have_count(0)

@@ -267,6 +267,7 @@ class TestExport:
         app = visit("export")
         assert app.warning[0].value.splitlines() == [
             "- Of 4 pairs 2 are ungraded and 0 failed.",
+            "- Included: 1 query with ungraded pairs \\(q1\\). Their labels may still change.",
             "- 2 labels rest on a part.",
         ]
         assert "grading" in [page for page, _ in linked(app)]
