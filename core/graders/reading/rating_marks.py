@@ -22,8 +22,10 @@ _SYLLABLES = "评分|评级|评价|得分|分数|打分|等级|評分|評級|評
 # What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
 _NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
 _WHOLE = re.compile(r"([0-9])(?:\.0{1,2}|,0)?(?:/([0-9]+)(?:\.0{1,2}|,0)?)?")
-_HYPHENS = "-‐‑"
-_SIGNS = "-‐‑–−"
+_WORD_BEFORE = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f]|/|[^\W_][-‐‑_])\Z")
+_WORD_AFTER = re.compile(r"[-‐‑_]?[^\W\d_]")
+# A sign, a leading point or a digit of another script makes another number of digits: -4, .4, ½4.
+_MORE_BEFORE = re.compile(r"(?:[^\W_]|(?:\A|(?![.)\]\"'])[\W_])\.|(?:\A|(?![-‐‑–−])[\W_])[-‐‑–−])\Z")
 
 # What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
 _TAG = "</?[a-zA-Z]{1,8}>"
@@ -86,9 +88,8 @@ _DENIED_AFTER = re.compile(
 )
 _SENTENCE = 60
 # Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
-_FIRST_ITEM = re.compile(r"\W*+1[.)]\W")
+_FIRST_ITEM = re.compile(r"\W*+1[.)](?![0-9])")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
-_MAY_BE_LIST = re.compile(r"\W*+1[.)]")
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
 _UNREADABLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:", re.IGNORECASE)
 
@@ -138,7 +139,7 @@ def begins_with_rating(text: str, top: int) -> bool:
     """Whether a text begins with a rating, maybe behind a label, that no further digit or sign can change."""
     text = _plain(text, top)
     first = next(_all_named(text, top), None)
-    if first is None or first.how not in ("bare", "label") or _MAY_BE_LIST.match(text):
+    if first is None or first.how not in ("bare", "label") or _FIRST_ITEM.match(text):
         return False
     ends = _ENDS.match(text, first.end)
     return ends is not None and ends["open"] is None and _FEW_WORDS.fullmatch(text, 0, first.begin) is not None
@@ -158,15 +159,14 @@ def _plain(text: str, top: int) -> str:
     """A text with digits, stars and words for ratings as ASCII digits."""
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_FORMS))
-        text = _STARS.sub(lambda run: _counted(run, text, top), text)
+        text = _STARS.sub(lambda run: _counted(run, top), text)
         text = _UNIT.sub(" ", text)
     return _WORD.sub(lambda word: word[1] + str(_WORDS.index(word[2].lower())), text)
 
 
-def _counted(run: re.Match[str], text: str, top: int) -> str:
+def _counted(run: re.Match[str], top: int) -> str:
     full, empty = len(run["full"]), len(run["empty"])
-    alone = full == 1 and text.strip() == run[0]
-    return str(full) if (full + empty == top if empty else alone or 1 < full <= top) else run[0]
+    return str(full) if (full + empty == top if empty else 1 < full <= top) else run[0]
 
 
 def _all_named(text: str, top: int) -> Iterator[Named]:
@@ -208,9 +208,9 @@ _MARKS: tuple[tuple[re.Pattern[str], Strength | None, re.Pattern[str] | None], .
 def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
     """The rating that is written at a place, its end, and whether the top of the scale follows it ("4/5")."""
     number = _NUMBER.match(text, begin)
-    if number is None or _in_word(text, number):
+    if number is None or _in_word(text, number) or _precedes(_MORE_BEFORE, text, begin):
         return None
-    whole = _WHOLE.fullmatch(_as_written(text, number))
+    whole = None if text[number.end() : number.end() + 1].isnumeric() else _WHOLE.fullmatch(number[0])
     if whole is None or int(whole[1]) > top or whole[2] not in (None, str(top)):
         return None
     another = None if whole[2] else _ANOTHER_NUMBER.match(text, number.end())
@@ -222,31 +222,12 @@ def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
 
 
 def _in_word(text: str, number: re.Match[str]) -> bool:
-    """Whether digits are part of a word, or the divisor after a slash."""
-    last, before_last = _before(text, number.start())
-    price = last == "$" and text[number.end() : number.end() + 1] != "$"  # "$5", while "$5$" is a formula
-    if price or last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
-        return True
-    if last and last in _HYPHENS + "_" and before_last.isalnum():
-        return True
-    following = text[number.end() : number.end() + 2]
-    return following[:1].isalpha() or (following[:1] in _HYPHENS + "_" and following[1:].isalpha())
-
-
-def _as_written(text: str, number: re.Match[str]) -> str:
-    """A number with its signs on either side: a sign, a leading point, digits of another script."""
+    """Whether digits are part of a word, a price, or the divisor after a slash."""
     begin, end = number.span()
-    last, before_last = _before(text, begin)
-    if last == "." and not before_last.isalnum() and before_last not in (".", ")", "]", '"', "'"):
-        begin -= 1
-        last, before_last = _before(text, begin)
-    if last.isnumeric() or (last and last in _SIGNS and not before_last.isalnum() and before_last not in [*_SIGNS]):
-        begin -= 1
-    if text[end : end + 1].isnumeric():
-        end += 1
-    return text[begin:end]
+    price = text[max(begin - 1, 0) : begin] == "$" and text[end : end + 1] != "$"  # "$5", while "$5$" is a formula
+    return price or _precedes(_WORD_BEFORE, text, begin) or _WORD_AFTER.match(text, end) is not None
 
 
-def _before(text: str, position: int) -> tuple[str, str]:
-    """The character before a position and the one before that; empty at the beginning of the text."""
-    return text[max(position - 1, 0) : position], text[max(position - 2, 0) : max(position - 1, 0)]
+def _precedes(signs: re.Pattern[str], text: str, position: int) -> bool:
+    """Whether up to two signs end at a position."""
+    return signs.search(text, max(position - 2, 0), position) is not None

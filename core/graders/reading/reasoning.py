@@ -25,9 +25,9 @@ _LEFT_OPEN = re.compile(rf"(?:{_OPENING})\s*\Z", re.IGNORECASE)
 _LONGEST_MARK = 120
 # Before an answer stand the marks of its turn; after it a model may go on with another turn.
 _MARK = r"<[|｜](?![|｜])[^<>|｜\s]{1,40}[|｜]>"
-_TURN = re.compile(rf"(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
+_TURN = re.compile(rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
 _TURN_ENDS = re.compile(rf"{_MARK}|<end_of_turn>|<eos>|<pad>|<turn\|>|</s>\s*\Z|\[/?INST\]")
-_WHOLE = re.compile(r"\s*<(answer|response|output|final_answer|solution)>(.*)</\1>\s*\Z", re.DOTALL | re.IGNORECASE)
+_WHOLE = re.compile(r"\A\s*<(answer|response|output|final_answer|solution)>(.*)</\1>\s*\Z", re.DOTALL | re.IGNORECASE)
 
 
 def without_thoughts(text: str) -> str:
@@ -37,22 +37,14 @@ def without_thoughts(text: str) -> str:
     templates often write the opening mark into the prompt. Marks of the chat's turns are no part of an answer, nor is
     an `<answer>` element around all of it.
     """
-    rest = text[reasoning_length(text) :]
-    if "<" not in rest and "[" not in rest:
-        return rest
-    turn = _TURN.match(rest)
-    begin = turn.end() if turn else 0
-    ends = _TURN_ENDS.search(rest, begin)
-    rest = rest[begin : ends.start() if ends else None]
-    whole = _WHOLE.match(rest)
-    return whole[2] if whole else rest
+    answer = _TURN.sub("", text[reasoning_length(text) :], count=1)
+    answer = _TURN_ENDS.split(answer, maxsplit=1)[0]
+    return _WHOLE.sub(r"\2", answer)
 
 
 def reasoning_length(text: str) -> int:
     """Characters at the beginning of a text that are reasoning: all of them if it is open at the end."""
-    length = 0
-    for mark in _CLOSES.finditer(text):
-        length = mark.end()
+    length = max((mark.end() for mark in _CLOSES.finditer(text)), default=0)
     return len(text) if _OPENS.match(text, length) else length
 
 
