@@ -15,11 +15,11 @@ from core.graders.control import Tokens
 from core.graders.endpoint.chat import (
     SHORTEST_PASSAGE,
     Dialect,
+    ReportedError,
     Request,
     UnusableBodyError,
     asks_too_much,
     brief,
-    error_within,
     estimated_usage,
     explanation,
     objection,
@@ -287,8 +287,6 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                         model=endpoint.model, messages=[], extra_body=fields
                     )
                 ).content
-        if (failed := error_within(content)) is not None:
-            return _of_error(*failed, {}, endpoint, request, key)
         answer = read_answer(content, request, lambda text: redact(text, [key]))
     except (TimeoutError, openai.APITimeoutError) as error:
         return Faulted(f"no answer within {limit_s:g} s", used=_charged(error, request), slow=True)
@@ -302,6 +300,8 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
         return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
         return Refused(str(error), Tokens(*request.reserved))
+    except ReportedError as error:
+        return _of_error(error.status, error.error, {}, endpoint, request, key)
     except UnusableBodyError as error:
         return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
     except openai.APIStatusError as error:
@@ -380,7 +380,7 @@ def _of_error(
     if (adapted := _adapted(endpoint, against)) is not None:
         return adapted
     if status is None:
-        return Faulted("the answer cannot be used", told, said=True, used=estimated_usage(request))
+        return Faulted("the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request))
     is_long = request.length > endpoint.longest and request.kept // 2 >= LONG
     if status in UNEXPLAINED and is_long and not request.shortened:
         return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.kept // 2)

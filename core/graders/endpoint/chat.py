@@ -104,6 +104,22 @@ class UnusableBodyError(Exception):
     """A body that is no completion; its text says why."""
 
 
+class ReportedError(UnusableBodyError):
+    """An error that came with a status of success: gateways report so what failed behind them.
+
+    Args:
+        error: the error itself.
+        told: it in words.
+    """
+
+    def __init__(self, error: object, told: str) -> None:
+        super().__init__(f"the answer is an error: {told}" if told else "the answer has no choice")
+        codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
+        self.error = error
+        self.status = next((int(code) for code in map(str, codes) if _STATUS.fullmatch(code)), None)
+        """The HTTP status that it names; None if it names none."""
+
+
 def prepare(
     call: Call,
     model: str,
@@ -168,7 +184,8 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         clean: takes keys out of a message; the text of the completion is left as it came.
 
     Raises:
-        UnusableBodyError: it is no completion: not JSON, cut off, no choice, or of other types.
+        ReportedError: it holds an error, or no choice.
+        UnusableBodyError: it is no completion: not JSON, cut off, or of other types.
     """
     try:
         body = orjson.loads(content)
@@ -176,19 +193,19 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON, or cut off"
         raise UnusableBodyError(f"the answer is {kind}") from None
     choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices:
-        told = explanation(body, clean)
-        raise UnusableBodyError("the answer has no choice" + (f": {told}" if told else ""))
-    choice = choices[0] if isinstance(choices[0], dict) else {}
-    plain = "prompt" in request.body
-    message = {"content": choice.get("text", 0)} if plain else choice.get("message")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     ended = choice.get("finish_reason")
+    failed = [whole["error"] for whole in (body, choice) if isinstance(whole, dict) and whole.get("error")]
+    if ended == "error":
+        failed.append({"message": "the answer ended in an error"})
+    if failed or not choice:
+        error = error_in(failed[0] if failed else body)
+        raise ReportedError(error, explanation(error, clean))
+    message = {"content": choice.get("text", 0)} if "prompt" in request.body else choice.get("message")
     filtered = isinstance(ended, str) and _STOPPED.search(ended.lower()) is not None
-    if not isinstance(message, dict):
-        if not filtered:
-            raise UnusableBodyError("the answer has no message")
-        message = {}
-    message = _in_one_piece(message)
+    if not isinstance(message, dict) and not filtered:
+        raise UnusableBodyError("the answer has no message")
+    message = _in_one_piece(message if isinstance(message, dict) else {})
     text, refusal = message.get("content"), message.get("refusal")
     if not isinstance(text, str | None):
         raise UnusableBodyError("the content of the answer is no text")
@@ -207,7 +224,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
     thoughts = _thoughts(message, completion.text)
-    used = _usage(body.get("usage"), request, completion.text)
+    used = told_tokens(body.get("usage"), estimated_usage(request, completion.text))
     if thoughts and not used.thinking:
         used = used._replace(thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written))
     if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
@@ -244,30 +261,6 @@ def _thoughts(message: Mapping[str, Any], text: str) -> str:
 def estimated_usage(request: Request, text: str = "") -> Tokens:
     """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
     return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
-
-
-def error_within(content: bytes) -> tuple[int | None, object] | None:
-    """The error in a body that came with a status of success: gateways report so what failed behind them.
-
-    Returns:
-        The HTTP status that the error names, None if it names none, and the error; None for a body with an answer.
-    """
-    try:
-        # An answer without the word cannot hold an error beside its choices.
-        body = orjson.loads(content) if b'"error"' in content or b'"choices"' not in content else None
-    except orjson.JSONDecodeError:
-        return None
-    choices = body.get("choices") if isinstance(body, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    failed = [whole["error"] for whole in (body, choice) if isinstance(whole, dict) and whole.get("error")]
-    if choice.get("finish_reason") == "error":
-        failed.append({"message": "the answer ended in an error"})
-    if not failed and (choice or not isinstance(body, dict | list) or not body):
-        return None
-    error = error_in(failed[0] if failed else body)
-    codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
-    numbers = (int(code) for code in map(str, codes) if code.isdecimal() and len(code) == 3)
-    return next((number for number in numbers if number >= 400), None), error
 
 
 def error_in(body: object) -> object:
@@ -366,6 +359,7 @@ def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
     return any(SHORTEST_LIMIT <= number < longest for number in numbers)
 
 
+_STATUS = re.compile("[4-9][0-9]{2}")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,8}(?![\w.]\d)")
 _LENGTHS = re.compile(r"\b(?:tokens?|length|context|characters|size)\b")
 _REQUESTED = re.compile(r"\blimit:? (\d+)\b.{0,40}?\brequested:? (\d+)\b")
@@ -442,11 +436,6 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
         name, field = "answer", {"type": "string", "enum": list(options)}
     schema = {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
     return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
-
-
-def _usage(usage: object, request: Request, text: str) -> Tokens:
-    """The tokens of a call, as reported, or where that cannot be, estimated."""
-    return told_tokens(usage, estimated_usage(request, text))
 
 
 def told_tokens(usage: object, estimate: Tokens) -> Tokens:
