@@ -298,4 +298,4 @@ def test_the_wait_that_an_error_states_is_kept() -> None:
     ],
 )
 def test_what_an_error_states_of_the_wait(said: object, seconds: float | None) -> None:
-    assert stated_wait(said, 1_800_000_000.0) == (None if seconds is None else pytest.approx(seconds))
+    assert stated_wait({}, said, 1_800_000_000.0) == (None if seconds is None else pytest.approx(seconds))

@@ -27,7 +27,7 @@ from core.graders.endpoint.chat import (
 )
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, passes, stated_wait, told_wait
+from core.graders.endpoint.retry import Pace, passes, stated_wait
 from core.graders.reading.answers import is_in_words, is_of_schema
 from core.graders.reading.calls import Completion
 from core.limits import limit
@@ -207,10 +207,12 @@ class Hopeless:
         error: why.
         reason: what else it may be: why this call alone fails, once others with the same key are answered; empty where
             it is about all calls.
+        used: tokens.
     """
 
     error: GradingError
     reason: str = ""
+    used: Tokens = NOTHING
 
 
 Verdict = Answered | Faulted | Refused | Adapted | Hopeless
@@ -364,8 +366,7 @@ def _of_error(
     if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
     elif status is not None and passes(status) and (status < 500 or against in (None, "filtered", "no key")):
-        wait = told_wait(headers, time.time())
-        wait = stated_wait(error, time.time()) if wait is None else wait
+        wait = stated_wait(headers, error, time.time())
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
         for_all = status == 429 or (status == 503 and wait is not None)
         return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
@@ -387,21 +388,22 @@ def _of_error(
     return Refused(said)
 
 
+_CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
+    "other limit": ({"limit": "max_completion_tokens"}, "the endpoint wants max_completion_tokens"),
+    "no structure": ({"structured": False}, "the endpoint has no structured output, so plain text is asked for"),
+    "no temperature": ({"temperature": False}, "the model takes no temperature"),
+    "no system role": ({"system": False}, "the model has no system role, so its words begin those of the user"),
+}
+"""By objection, what of the dialect is changed, and what is said of it."""
+
+
 def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
     """Change the endpoint's dialect to what it does not object to; None where nothing can be changed."""
-    if against == "other limit":
-        endpoint.dialect = replace(endpoint.dialect, limit="max_completion_tokens")
-        return Adapted("the endpoint wants max_completion_tokens")
-    if against == "no structure" and endpoint.may_adapt_structure:
-        endpoint.dialect = replace(endpoint.dialect, structured=False)
-        return Adapted("the endpoint has no structured output, so plain text is asked for")
-    if against == "no temperature":
-        endpoint.dialect = replace(endpoint.dialect, temperature=False)
-        return Adapted("the model takes no temperature")
-    if against == "no system role":
-        endpoint.dialect = replace(endpoint.dialect, system=False)
-        return Adapted("the model has no system role, so its words begin those of the user")
-    return None
+    if against not in _CHANGES or (against == "no structure" and not endpoint.may_adapt_structure):
+        return None
+    change, reason = _CHANGES[against]
+    endpoint.dialect = replace(endpoint.dialect, **change)
+    return Adapted(reason)
 
 
 def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:

@@ -285,9 +285,7 @@ def explanation(body: object, clean: Clean) -> str:
     """
     body = error_in(body)
     if isinstance(body, dict):
-        body = next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
-        if not isinstance(body, str):
-            body = _said_whole(body)
+        body = _said_whole(next((body[name] for name in ("message", "detail", "msg") if body.get(name)), ""))
     if not isinstance(body, str):
         return ""
     return "it sent a web page" if body.lstrip()[:1] == "<" else brief(clean(body))

@@ -56,18 +56,20 @@ def told_wait(headers: Mapping[str, str], now: float) -> float | None:
     return _bounded(max(told)) if told else None
 
 
-def stated_wait(error: object, now: float) -> float | None:
-    """What an error itself says of when to ask again, where the headers say nothing.
+def stated_wait(headers: Mapping[str, str], error: object, now: float) -> float | None:
+    """What an endpoint says of when to ask again in its headers, or else in its error.
 
     Google has a field `retryDelay`, OpenRouter passes on headers, and others say "try again in 3.2s".
 
     Args:
+        headers: as for `told_wait`.
         error: the error, as it was sent.
         now: seconds since 1970.
     """
     metadata = error.get("metadata") if isinstance(error, dict) else None
-    headers = metadata.get("headers") if isinstance(metadata, dict) else None
-    if isinstance(headers, dict) and (told := told_wait({str(k): str(v) for k, v in headers.items()}, now)) is not None:
+    inner = metadata.get("headers") if isinstance(metadata, dict) else None
+    passed_on = {str(name): str(value) for name, value in inner.items()} if isinstance(inner, dict) else {}
+    if (told := told_wait({**passed_on, **headers}, now)) is not None:
         return told
     words = str(error).lower()
     found = _DELAY.search(words) or _AGAIN.search(words)

@@ -248,29 +248,24 @@ class Session:
             if verdict.completion.error is not None:
                 self._report(verdict.completion.error)
             self._go_on(asked, verdict.completion)
-            return verdict.used
-        if isinstance(verdict, Faulted):
+        elif isinstance(verdict, Faulted):
             self._retry(asked, verdict)
-            return verdict.used
-        if isinstance(verdict, Adapted):
+        elif isinstance(verdict, Adapted):
             self._report(verdict.reason)
             asked.keep = asked.keep if verdict.keep is None else verdict.keep
             asked.plain = asked.plain or verdict.plain
-            asked.due = -math.inf
-            heapq.heappush(self._waiting, asked)
-            return verdict.used
-        if isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
+            self._ask_again(asked, -math.inf)
+        elif isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
             self._put_aside(asked, verdict)
-            return Tokens()
-        if isinstance(verdict, Refused) or verdict.reason:
+        elif isinstance(verdict, Refused) or verdict.reason:
             self._report(verdict.reason)
             self._go_on(asked, Completion(error=verdict.reason))
             self._count_silence(asked, "refuses the calls", verdict.reason)
-            return verdict.used if isinstance(verdict, Refused) else Tokens()
-        asked.steps.close()
-        self._report(verdict.error.message)
-        self._fail(verdict.error)
-        return Tokens()
+        else:
+            asked.steps.close()
+            self._report(verdict.error.message)
+            self._fail(verdict.error)
+        return verdict.used
 
     def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
         """Wait for the answer to another passage, which tells a refused passage from a refused key."""
@@ -295,15 +290,14 @@ class Session:
                 self._wait_on(said, fault.wait)
             # It is no fault of the pair's, as far as is known, and costs none of its attempts; the next try is with
             # another one, where there is one.
-            asked.due, asked.failures = end.clock(), 0
-            heapq.heappush(self._waiting, asked)
+            asked.failures = 0
+            self._ask_again(asked, end.clock())
             return
         if fault.slow and asked.begun > self._heard:
             # No call that was begun after it has an answer: it may be the load under which all of them are slow.
             if end.pace.narrow(len(self._flying), asked.begun, self._begun):
                 self._report(f"{said}; fewer calls are made at once")
-                asked.due = end.clock()
-                heapq.heappush(self._waiting, asked)
+                self._ask_again(asked, end.clock())
                 return
             if end.hangs and self._control.patience <= 0:
                 self._fail(absence.given_up("does not answer: the last call ended", said))
@@ -324,8 +318,7 @@ class Session:
         attempts = end.attempts if self._control.attempts is None else self._control.attempts
         if asked.failures < attempts:
             self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
-            asked.due = end.clock() + wait
-            heapq.heappush(self._waiting, asked)
+            self._ask_again(asked, end.clock() + wait)
             return
         plural = "s" if asked.failures > 1 else ""
         asked.given_up = f"{fault.reason} after {asked.failures} attempt{plural}"
@@ -341,6 +334,10 @@ class Session:
         self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
         self._go_on(asked, Completion(error=asked.given_up))
         self._count_silence(asked, "does not answer", said)
+
+    def _ask_again(self, asked: _Asked, due: float) -> None:
+        asked.due = due
+        heapq.heappush(self._waiting, asked)
 
     def _left_alone(self) -> bool:
         """Whether only pairs are left that failed before and were tried again, and too few to wait long for."""
@@ -378,11 +375,9 @@ class Session:
 
     def _count_silence(self, asked: _Asked, what: str, last: str) -> None:
         """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
-        if asked.age < self._answered:
-            # One that was begun later has its answer: that this one took longer to fail says nothing of the endpoint.
-            return
-        if self._answered >= 0 and asked.pair[1] == self._silent_passage:
-            # The questions about one passage follow each other, and it is one passage that fails.
+        # If one that was begun later has its answer, that this one took longer to fail says nothing of the endpoint.
+        # The questions about one passage follow each other: it may be one passage that fails.
+        if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
             return
         self._silent_passage = asked.pair[1]
         self._silent += 1
@@ -396,8 +391,8 @@ class Session:
         except StopIteration as end:
             self._outbox.put((*asked.pair, end.value))
         else:
-            asked.due, asked.failures, asked.keep, asked.plain = -math.inf, 0, None, False
-            heapq.heappush(self._waiting, asked)
+            asked.failures, asked.keep, asked.plain = 0, None, False
+            self._ask_again(asked, -math.inf)
 
     async def _rest(self) -> None:
         """Wait until a call ends, one is due, or it is time to look at the reins."""

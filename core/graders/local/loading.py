@@ -129,14 +129,13 @@ def resolved_dtype(device: str, dtype: str) -> str:
     check_settings(device, dtype)
     if dtype != "auto":
         return dtype
-    if device == "cpu" or not _may_have_gpu():
-        # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
-        return "float32" if device in ("auto", "cpu") and not has_bfloat16() else "bfloat16"
-    import torch
+    if device != "cpu" and _may_have_gpu():
+        import torch
 
-    if not torch.cuda.is_available():
-        return "float32" if device == "auto" and not has_bfloat16() else "bfloat16"
-    return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        if torch.cuda.is_available():
+            return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
+    return "float32" if device in ("auto", "cpu") and not has_bfloat16() else "bfloat16"
 
 
 @lru_cache(maxsize=1)
@@ -387,14 +386,8 @@ def _refuse_pickles(source: Source, config: Any) -> None:
     index = (_small_file(source.place, source.revision, str(first)) or {}).get("weight_map")
     parts = index.values() if isinstance(index, dict) else ()
     if not all(str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)):
-        raise _pickled(source.name)
-
-
-def _pickled(name: str) -> GradingError:
-    return GradingError(
-        f"The model {name} has no weights in the format safetensors; other formats can run code.",
-        "Choose another model, or save this one with save_pretrained of the transformers library.",
-    )
+        problem, hint = _PICKLED
+        raise GradingError(f"The model {source.name} {problem}.", hint)
 
 
 def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
@@ -441,6 +434,37 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     )
 
 
+_PICKLED = (
+    "has no weights in the format safetensors; other formats can run code",
+    "Choose another model, or save this one with save_pretrained of the transformers library.",
+)
+_EXPLAINED = (
+    (
+        ("gatedrepoerror",),
+        "is given only to those who asked for it",
+        "Ask for access on its page at huggingface.co, and set HF_TOKEN in the environment.",
+    ),
+    (
+        ("repositorynotfounderror", "revisionnotfounderror", "hfvalidationerror"),
+        "of this revision is not on the hub",
+        "Check the spelling, or give the folder of a model.",
+    ),
+    (
+        ("localentrynotfounderror", "offlinemodeisenabled", "connectionerror", "connecterror", "connecttimeout"),
+        "is not on this computer and the hub cannot be reached",
+        "Connect to the network once, or give the folder of a model.",
+    ),
+    (
+        ("trust_remote_code",),
+        "brings code of its own, which is never run",
+        "Choose a model of an architecture that the transformers library has.",
+    ),
+    (("model.safetensors",), *_PICKLED),
+    (("out of memory",), "does not fit into memory", "Choose a smaller model."),
+)
+"""Signs in the names and texts of the library's errors, what they say of a model, and what to do."""
+
+
 def explain(name: str, error: BaseException) -> GradingError:
     """An error of loading as one that says what to do.
 
@@ -453,33 +477,13 @@ def explain(name: str, error: BaseException) -> GradingError:
     while cause is not None and cause not in chain:
         chain.append(cause)
         cause = cause.__cause__ or cause.__context__
-    kinds = {type(each).__name__ for each in chain}
     if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in chain):
         return GradingError(
             f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
         )
-    if "GatedRepoError" in kinds:
-        return GradingError(
-            f"The model {name} is given only to those who asked for it.",
-            "Ask for access on its page at huggingface.co, and set HF_TOKEN in the environment.",
-        )
-    if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
-        return GradingError(
-            f"The hub has no model {name} of this revision.", "Check the spelling, or give the folder of a model."
-        )
-    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "ConnectError", "ConnectTimeout"}:
-        return GradingError(
-            f"The model {name} is not on this computer and the hub cannot be reached.",
-            "Connect to the network once, or give the folder of a model.",
-        )
-    if any("trust_remote_code" in str(each) for each in chain):
-        return GradingError(
-            f"The model {name} brings code of its own, which is never run.",
-            "Choose a model of an architecture that the transformers library has.",
-        )
-    if any("model.safetensors" in str(each) for each in chain):
-        return _pickled(name)
-    if any("out of memory" in str(each).lower() for each in chain):
-        return GradingError(f"The model {name} does not fit into memory.", "Choose a smaller model.")
+    texts = [f"{type(each).__name__}: {each}".lower() for each in chain]
+    for signs, problem, hint in _EXPLAINED:
+        if any(sign in text for sign in signs for text in texts):
+            return GradingError(f"The model {name} {problem}.", hint)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return GradingError(f"The model {name} could not be loaded: {first}", "Check that its files are whole.")

@@ -12,7 +12,7 @@ from core.graders.prompts.prompt import Prompt, variables
 from core.graders.reading.answers import read
 from core.graders.reading.calls import Call, Completion, Per, Steps
 from core.graders.reading.matching import contains_key, is_no_answer, without_letter, word_match
-from core.graders.reading.parsing import CUT_OFF, EMPTY, no_answer
+from core.graders.reading.parsing import missing_answer, no_answer
 from core.graders.reading.reasoning import without_thoughts
 from core.limits import limit
 from core.types import Asked, Grade
@@ -68,9 +68,8 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
     completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
     if completion.error is not None:
         return _fail(completion.error)
-    if not completion.complete or not without_thoughts(completion.text).strip():
-        return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
-    if (reason := no_answer(without_thoughts(completion.text))) is not None:
+    given = without_thoughts(completion.text)
+    if (reason := missing_answer(given, completion.complete) or no_answer(given)) is not None:
         return _with(_fail(reason), completion)
     return (yield from _checked(asked, completion, check))
 

@@ -68,11 +68,9 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
         complete: False where a limit cut it off.
         top: top of the scale, which begins at 0.
     """
-    if not complete:
-        return _failed(CUT_OFF)
     text = without_thoughts(text)
-    if _is_empty(text):
-        return _failed(EMPTY)
+    if (missing := missing_answer(text, complete)) is not None:
+        return _failed(missing)
     reason = no_answer(text)
     if reason is not None and not may_be_about_the_passage(text):
         return _failed(reason)
@@ -88,6 +86,13 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     if names_number(text):
         return _failed(NO_RATING)
     return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
+
+
+def missing_answer(text: str, complete: bool) -> str | None:
+    """Why there is nothing to read in a text without its reasoning; None if there is something."""
+    if not complete:
+        return CUT_OFF
+    return EMPTY if _is_empty(text) else None
 
 
 def no_answer(text: str) -> str | None:
@@ -137,11 +142,9 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
         text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
         complete: False where a limit cut it off.
     """
-    if not complete:
-        return _failed(CUT_OFF)
     text = without_thoughts(text)
-    if _is_empty(text):
-        return _failed(EMPTY)
+    if (missing := missing_answer(text, complete)) is not None:
+        return _failed(missing)
     if (reason := no_answer(text)) is not None:
         return _failed(reason)
     match = _YES_NO.match(text)
@@ -184,11 +187,9 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
     Returns:
         As `rating` the position among the letters, from 0.
     """
-    if not complete:
-        return _failed(CUT_OFF)
     text = without_thoughts(text)
-    if _is_empty(text):
-        return _failed(EMPTY)
+    if (missing := missing_answer(text, complete)) is not None:
+        return _failed(missing)
     match = _LETTER.match(text)
     position = {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower()) if match else None
     if match is None or position is None:
@@ -313,11 +314,9 @@ _AFTER = re.compile(r"\s*+(?:```)?\s*+")
 
 def _only_value(text: str, field: str, complete: bool) -> Any:
     """The value of the one field of an object that is the whole text, or why there is none, as `Parsed`."""
-    if not complete:
-        return _failed(CUT_OFF)
     text = without_thoughts(text)
-    if _is_empty(text):
-        return _failed(EMPTY)
+    if (missing := missing_answer(text, complete)) is not None:
+        return _failed(missing)
     bare = text.lstrip("\ufeff").lstrip()
     opening = _FENCE.match(bare)
     if opening is None:
@@ -421,12 +420,8 @@ def ill_formed(text: str) -> bool:
 
 def _bare(text: str) -> str:
     """A text without what is neither letter nor digit at its ends."""
-    begin, end = 0, len(text)
-    while begin < end and not text[begin].isalnum():
-        begin += 1
-    while end > begin and not text[end - 1].isalnum():
-        end -= 1
-    return text[begin:end]
+    places = [place for place, sign in enumerate(text) if sign.isalnum()]
+    return text[places[0] : places[-1] + 1] if places else ""
 
 
 def _is_empty(text: str) -> bool:
