@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -24,6 +25,17 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in TURNING}
 def with_escapes(text: str) -> str:
     """A text for a terminal, in which signs that turn the direction of writing are written as in JSON."""
     return text.translate(_ESCAPES)
+
+
+def written_text(write: Callable[..., None], *content: object) -> str:
+    """The text that a writer of files writes.
+
+    Args:
+        write: takes the content, then the file.
+    """
+    out = io.StringIO()
+    write(*content, out)
+    return out.getvalue()
 
 
 def clean_text(text: str) -> str:

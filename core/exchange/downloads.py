@@ -15,6 +15,7 @@ from core.exchange.zipping import write_zip
 from core.formats import trec_run
 from core.labels import Policy, basis, progress
 from core.project import Project, record
+from core.text import written_text
 from core.types import Ranked
 
 
@@ -63,9 +64,9 @@ def runs_zip(project: Project) -> bytes:
             " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
             [key],
         )
-        out = io.StringIO()
-        trec_run.write_run(name, (Ranked(*row) for row in rows), out)
-        files[_file_name(name, files)] = out.getvalue().encode()
+        files[_file_name(name, files)] = written_text(
+            trec_run.write_run, name, (Ranked(*row) for row in rows)
+        ).encode()
     if not files:
         raise InputError("There are no runs to export.", "Import them: exam import runs FILE...")
     packed = io.BytesIO()

@@ -14,6 +14,7 @@ from core.formats import TableRow, graded, question_bank, trec_qrels, write_boar
 from core.labels import Policy, basis, label_qrels
 from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project, find_source, judgments, sources
+from core.text import written_text
 
 
 def qrels(
@@ -45,9 +46,7 @@ def qrels(
         for query, values in found.items()
         for passage, value in values.items()
     )
-    out = io.StringIO()
-    trec_qrels.write_qrels(islice(rows, lines), out)
-    return out.getvalue()
+    return written_text(trec_qrels.write_qrels, islice(rows, lines))
 
 
 def bank_jsonl(project: Project, version: int | None = None) -> str:
@@ -56,9 +55,7 @@ def bank_jsonl(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: there is no such version.
     """
-    out = io.StringIO()
-    question_bank.write_bank(bank.questions(project, version), out)
-    return out.getvalue()
+    return written_text(question_bank.write_bank, bank.questions(project, version))
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
@@ -67,9 +64,7 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: there is no such version.
     """
-    out = io.StringIO()
-    question_bank.write_bank_csv(bank.questions(project, version), out)
-    return out.getvalue()
+    return written_text(question_bank.write_bank_csv, bank.questions(project, version))
 
 
 def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> str:
@@ -79,9 +74,7 @@ def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> st
         InputError: the board cannot be made.
     """
     board = leaderboard(project, measure, source, policy)
-    out = io.StringIO()
-    write_board_tsv(board.measure, _board_rows(board), out)
-    return out.getvalue()
+    return written_text(write_board_tsv, board.measure, _board_rows(board))
 
 
 def board_json(project: Project, measure: str, source: str, policy: Policy) -> str:
@@ -101,9 +94,7 @@ def board_latex(project: Project, measure: str, source: str, policy: Policy) -> 
         InputError: the board cannot be made.
     """
     board = leaderboard(project, measure, source, policy)
-    out = io.StringIO()
-    write_board_latex(board.measure, _board_rows(board), out)
-    return out.getvalue()
+    return written_text(write_board_latex, board.measure, _board_rows(board))
 
 
 def _board_rows(board: Leaderboard) -> list[TableRow]:

@@ -70,10 +70,10 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             harmonics[known.name] = parts
             trec |= {part: trec_measure(part)(rel=min_rating) for part in parts}
             continue
-        # RR@k is RR if the first relevant passage is among the top k, else 0.
-        uncut = known.family.name == "RR" and known.cutoff is not None
-        measure = trec_measure(known.name.partition("@")[0] if uncut else known.name)
-        if uncut and known.cutoff is not None:
+        measure = trec_measure(known.name)
+        if known.family.name == "RR" and known.cutoff is not None:
+            # RR@k is RR if the first relevant passage is among the top k, else 0.
+            measure = trec_measure(known.name.partition("@")[0])
             cut[known.name] = known.cutoff
         if known.family.name == "Judged" and known.cutoff is not None:
             judged[known.name] = known.cutoff

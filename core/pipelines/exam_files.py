@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 
 from core.errors import InputError
@@ -11,6 +9,7 @@ from core.formats import ExamItem, exam, write_matrix
 from core.pipelines.items import exam_items
 from core.pipelines.responses import responses
 from core.project import Project, passage_texts, retrieved
+from core.text import written_text
 
 
 def exam_json(project: Project, query_id: str | None = None) -> str:
@@ -39,9 +38,7 @@ def exam_json(project: Project, query_id: str | None = None) -> str:
         written.append(
             ExamItem(item.text, item.choices, item.key or "", item.source_text, item.topic, contexts)
         )  # fmt: skip
-    out = io.StringIO()
-    exam.write_exam(written, out)
-    return out.getvalue()
+    return written_text(exam.write_exam, written)
 
 
 def answers_csv(project: Project, query_id: str | None = None) -> str:
@@ -56,7 +53,5 @@ def answers_csv(project: Project, query_id: str | None = None) -> str:
     found = responses(project, query_id=query_id)
     if np.isnan(found.correct).all():
         raise InputError("There are no answers to export.", "Sit the exam: exam sit. Or: exam import lm-eval FILE.")
-    out = io.StringIO()
     rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
-    write_matrix(found.items, zip(found.names, rows, strict=True), out)
-    return out.getvalue()
+    return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))

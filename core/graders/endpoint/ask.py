@@ -381,7 +381,9 @@ def _of_error(
     if (adapted := _adapted(endpoint, against)) is not None:
         return adapted
     if status is None:
-        return Faulted("the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request))
+        return Faulted(
+            "the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request)
+        )
     is_long = request.length > endpoint.longest and request.kept // 2 >= LONG
     if status in UNEXPLAINED and is_long and not request.shortened:
         return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.kept // 2)

@@ -331,16 +331,10 @@ def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float]
         return "filtered"
     if says(_TOO_LONG) or (says(_LENGTHS) and _tells_length(words, tokens)):
         return "too long"
-    if says(_NO_KEY):
-        return "no key"
-    if "max_tokens" in sent and "max_completion_tokens" in words:
-        return "other limit"
-    if "response_format" in sent and says(_NO_STRUCTURE):
-        return "no structure"
-    if messages and messages[0]["role"] == "system" and says(_NO_SYSTEM):
-        return "no system role"
-    if "temperature" in sent and says(_TEMPERATURE):
-        return "no temperature"
+    parts = {None, *sent, *(message["role"] for message in messages)}
+    for against, part, signs in _OBJECTIONS:
+        if part in parts and says(signs):
+            return against
     return "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None
 
 
@@ -369,14 +363,22 @@ _TOO_LONG = re.compile(
     r"|\b(?:input|prompt)s?\W+(?:length|must have (?:less|fewer)|size|tokens?)\b"
     r"|(?:reduce|shorten) (?:the|your) (?:input|length|message|prompt|size|text)|\u8d85\u957f"
 )
-_NO_KEY = re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")
-_NO_STRUCTURE = re.compile(r"response[_ ]format|json[_ ]schema|structured output")
-_NO_SYSTEM = re.compile(
-    r"(?:system|developer)[\s_'\"`\\]*(?:instruction|message|prompt|role)s?\b"
-    r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b|roles must alternate"
-    r"|user and assistant|'user' or 'assistant'|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
+_OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
+    ("no key", None, re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")),
+    ("other limit", "max_tokens", re.compile("max_completion_tokens")),
+    ("no structure", "response_format", re.compile(r"response[_ ]format|json[_ ]schema|structured output")),
+    (
+        "no system role",
+        "system",
+        re.compile(
+            r"(?:system|developer)[\s_'\"`\\]*(?:instruction|message|prompt|role)s?\b"
+            r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b|roles must alternate"
+            r"|user and assistant|'user' or 'assistant'|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
+        ),
+    ),
+    ("no temperature", "temperature", re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")),
 )
-_TEMPERATURE = re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")
+"""Objections with the field or the role that has to be sent for them, None for any, and their signs."""
 _FILTER_CODES = {
     *("content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"),
     *("moderation_blocked", "invalid_prompt", "prompt_blocked", "guardrail_intervened"),
