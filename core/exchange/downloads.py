@@ -64,9 +64,7 @@ def runs_zip(project: Project) -> bytes:
             " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
             [key],
         )
-        files[_file_name(name, files)] = written_text(
-            trec_run.write_run, name, (Ranked(*row) for row in rows)
-        ).encode()
+        files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
     if not files:
         raise InputError("There are no runs to export.", "Import them: exam import runs FILE...")
     packed = io.BytesIO()

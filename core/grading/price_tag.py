@@ -177,9 +177,8 @@ def _calls(steps: Steps) -> list[Call]:
 
 def _written(grader: ReadingGrader, call: Call) -> int:
     """Tokens of the answer to a call."""
-    short = WRITTEN.get(call.form, WRITTEN_TEXT)
     in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
-    return WRITTEN_JSON if in_json else short
+    return WRITTEN_JSON if in_json else WRITTEN.get(call.form, WRITTEN_TEXT)
 
 
 def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:

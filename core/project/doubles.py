@@ -9,6 +9,7 @@ from datetime import date, datetime
 
 from core.errors import InputError, NotAllowed
 from core.project.project import Cursor, Project, as_name, log
+from core.project.teamwork import find_query
 from core.text import clean_text, first_few, how_many
 
 MOST_WANTED = 10
@@ -171,7 +172,7 @@ def assign_double(
     if decider in names:
         raise InputError(f"{decider} would decide on their own judgments.", "Name somebody who takes no part.")
     with project.transaction(act="assign work", author=author) as cursor:
-        query = _query(cursor, query_id)
+        query = find_query(cursor, query_id)
         keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
         _check_apart(cursor, query_id, query, keys)
         (key,) = cursor.execute(
@@ -323,7 +324,7 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
         for query_id in dict.fromkeys(query_ids):
             cursor.execute(
                 "INSERT INTO dues VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
-                [_query(cursor, query_id), person, due, as_name(author)],
+                [find_query(cursor, query_id), person, due, as_name(author)],
             )
         told: dict[str, object] = {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
         told |= {"due": due.isoformat()} if due else {}
@@ -367,13 +368,6 @@ def _turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: st
         "INSERT INTO double_turns VALUES (nextval('keys'), ?, ?, ?, ?, ?, now()::TIMESTAMP)",
         [key, name, act, reason, as_name(author)],
     )
-
-
-def _query(cursor: Cursor, query_id: str) -> int:
-    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
-    if not found:
-        raise InputError(f"There is no query {query_id}.", "Import it first.")
-    return int(found[0][0])
 
 
 def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:

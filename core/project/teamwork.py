@@ -49,7 +49,7 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
             f"The guidelines have {len(text):,} characters.", f"{LONGEST_GUIDELINES:,} are the most: shorten them."
         )
     with project.transaction(act="set guidelines", author=author) as cursor:
-        key = None if query_id is None else _query(cursor, query_id)
+        key = None if query_id is None else find_query(cursor, query_id)
         cursor.execute(
             "INSERT INTO guidelines VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, text, as_name(author)]
         )
@@ -64,7 +64,7 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
         NotAllowed: it is not assigned to them.
     """
     with project.transaction(act="mark work", queries=[query_id], author=author) as cursor:
-        key = _query(cursor, query_id)
+        key = find_query(cursor, query_id)
         cursor.execute(
             "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, as_name(author), done]
         )
@@ -82,7 +82,12 @@ def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
     return found
 
 
-def _query(cursor: Cursor, query_id: str) -> int:
+def find_query(cursor: Cursor, query_id: str) -> int:
+    """The key of a query.
+
+    Raises:
+        InputError: no such query.
+    """
     found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not found:
         raise InputError(f"There is no query {query_id}.", "Import it first.")
