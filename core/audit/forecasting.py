@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.audit.board import AuditBoard, audit_board
 from core.audit.drawing import weighed
 from core.audit.estimation import Estimation, estimation
 from core.audit.facts import Facts, gather
@@ -15,7 +16,6 @@ from core.audit.records import Audit, Goal
 from core.measures.audit import (
     Array,
     Flags,
-    compare,
     estimates,
     expected_spread,
     expected_width,
@@ -131,33 +131,32 @@ def forecast_of(facts: Facts) -> Forecast:
 
 def told_apart(project: Project, audit: Audit) -> str:
     """Which systems the judgments so far tell apart; see `told_apart_of`."""
-    return project.remember(("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit)))
+    return project.remember(
+        ("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit), audit_board(project, audit))
+    )
 
 
-def told_apart_of(facts: Facts) -> str:
+def told_apart_of(facts: Facts, board: AuditBoard) -> str:
     """Which systems the judgments so far tell apart, and how many are needed to know the best, in sentences.
 
-    Pairs are told apart as on the board: by Holm's correction over all of them at the audit's alpha.
+    Args:
+        board: of the same facts. Its pairs are told apart by Holm's correction over all of them at the audit's alpha.
 
     Returns:
         Nothing before a batch is done, or with one system.
     """
-    found, names = estimation(facts), facts.weights.systems
-    if found is None or len(names) < 2:
+    pairs = board.differences
+    if not pairs:
         return ""
-    compared, scores = compare(facts.weights.w, found.corrected), _scores(facts, found)
-    apart = (compared.adjusted <= facts.alpha) & ~np.isnan(compared.difference.error)
-    says = (
-        f"Told apart: {int(apart.sum()):,} of {how_many(len(apart), 'pairs of systems')} (Holm, alpha {facts.alpha:g})."
-    )
-    leader = int(np.argmax(scores))
-    open_pairs = zip(compared.first[~apart].tolist(), compared.second[~apart].tolist(), strict=True)
-    rivals = sorted((sum(pair) - leader for pair in open_pairs if leader in pair), key=lambda at: -scores[at])
+    unclear = [{one.first, one.second} for one in pairs if one.adjusted is None or one.adjusted > facts.alpha]
+    apart = f"{len(pairs) - len(unclear):,} of {how_many(len(pairs), 'pairs of systems')}"
+    says = f"Told apart: {apart} (Holm, alpha {facts.alpha:g})."
+    leader, *others = (one.run for one in board.systems)
+    rivals = [run for run in others if {leader, run} in unclear]
     if not rivals:
-        return f"{says} {names[leader]} is told from all others."
-    others = first_few([names[at] for at in rivals])
+        return f"{says} {leader} is told from all others."
     need = forecast_of(replace(facts, goal=Goal("best"))).says
-    return f"{says} {names[leader]} leads and cannot be told from {others}. To know the best: {need}"
+    return f"{says} {leader} leads and cannot be told from {first_few(rivals)}. To know the best: {need}"
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:

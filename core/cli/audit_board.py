@@ -32,7 +32,7 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
     """Print the audited board: machine score, audited score, interval, bias, and who cannot be told apart."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
-        found, apart = room.board_of(facts, variance), room.told_apart_of(facts)
+        found, apart = room.board_of(facts, variance), room.told_apart_of(facts, room.board_of(facts))
     else:
         with opened(project_path) as project:
             audit = find_audit(project, name)

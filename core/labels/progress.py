@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,7 +71,8 @@ def progress(project: Project, base: Basis) -> Progress:
 
 
 def _progress(project: Project, base: Basis) -> Progress:
-    found, query = pooled_labels(project, base), pooled_passages(project)["query_key"].to_numpy()
+    found, pool = pooled_labels(project, base), pooled_passages(project)
+    query, textless = pool["query_key"].to_numpy(), pool["text_key"].to_numpy() == MISSING
     overridden = stale = 0
     if base.overridden:
         overridden = project.value(
@@ -84,26 +86,21 @@ def _progress(project: Project, base: Basis) -> Progress:
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )
-    failed = _by_query(project, base, failed_pairs(base))
     open_pairs = ungraded_pairs(project, base)
-    without_text = _by_query(
-        project,
-        base,
-        f"SELECT query_key FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
-        " WHERE p.text_key IS NULL AND weight > 0 AND $grader IS NOT NULL",
-    )
     starts = np.flatnonzero(np.diff(query, prepend=-1))
-    query_ids = pooled_passages(project)["query_id"].take(pa.array(starts)).to_pylist()
+    query_ids = pool["query_id"].take(pa.array(starts)).to_pylist()
     open_of = np.add.reduceat(open_pairs, starts, dtype=np.int64) if len(starts) else starts
     labelled = found.labels != MISSING
     values, counts = np.unique(found.labels[labelled], return_counts=True)
     needed, usable = label_pairs(project, base)
+    ungraded = int(open_pairs.sum(dtype=np.int64))
+    without_text = int(found.needed[textless].sum(dtype=np.int64))
     return Progress(
         needed=needed,
         graded=usable - overridden,
-        failed=sum(failed.values()),
-        ungraded=int(open_pairs.sum(dtype=np.int64)),
-        without_text=sum(without_text.values()),
+        failed=needed - usable - ungraded - without_text,
+        ungraded=ungraded,
+        without_text=without_text,
         overridden=overridden,
         stale_overrides=stale,
         partial_labels=int((labelled & (found.usable < found.needed)).sum()),
@@ -120,17 +117,15 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
         found, pool = pooled_labels(project, base), pooled_passages(project)
         open_pairs = found.needed - found.usable
         open_pairs[pool["text_key"].to_numpy() == MISSING] = 0
-        failed = {
-            (query, passage): n
-            for query, passage, n in project.rows(
-                f"SELECT query_id, passage_id, count(*) FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-                " JOIN passages USING (passage_key) GROUP BY ALL",
-                base.parameters,
-            )
-        }
+        failed = project.rows(
+            f"SELECT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key)",
+            base.parameters,
+        )
         if failed:
+            counts = Counter(failed)
             pairs = zip(pool["query_id"].to_pylist(), pool["passage_id"].to_pylist(), strict=True)
-            open_pairs -= np.fromiter((failed.get(pair, 0) for pair in pairs), np.int32, len(pool))
+            open_pairs -= np.fromiter((counts[pair] for pair in pairs), np.int32, len(pool))
         return open_pairs
 
     return project.remember(("ungraded pairs", base.key), compute)
@@ -152,14 +147,4 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
         + f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key"
         + ("" if weightless else " WHERE b.weight > 0")
-    )
-
-
-def _by_query(project: Project, base: Basis, pairs: str) -> dict[str, int]:
-    """How many of some pairs each query has, by its id."""
-    return dict(
-        project.rows(
-            f"SELECT query_id, count(*) FROM ({pairs}) JOIN queries USING (query_key) GROUP BY query_id",
-            base.parameters,
-        )
     )

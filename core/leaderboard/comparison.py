@@ -226,12 +226,12 @@ def compare_boards(
 ) -> Comparison:
     """Correlate two leaderboards over their queries; the arguments are those of `compare`, `sides` and `correlate`."""
     board, official, compared = sides(board, official, queries)
-    if few := board.too_few or official.too_few:
-        common = len(board.scores.keys() & official.scores)
-        return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, few))
+    undefined = board.too_few or official.too_few
     if compared.left_out and not (compared.board and compared.common != 0):
-        said = "Every query that could be compared has ungraded pairs."
-        return Comparison(board, official, compared, Correlation(0, None, None, None, None, ties, said))
+        undefined = undefined or "Every query that could be compared has ungraded pairs."
+    if undefined:
+        common = len(board.scores.keys() & official.scores)
+        return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, undefined))
     found = correlate(
         board.scores,
         official.scores,
@@ -283,27 +283,31 @@ def correlation_shift(
     # A query that is left out of one board is left out of both.
     ungraded = {**before.ungraded, **after.ungraded}
     before, after = (replace(board, ungraded=ungraded) for board in (before, after))
-    compared = [sides(board, official, queries) for board in (before, after)]
-    if len({each.over for _, _, each in compared}) > 1:
+    compared = [compare_boards(board, official, queries) for board in (before, after)]
+    if len({each.queries.over for each in compared}) > 1:
         # One of the two shares no query with the official board: what both can be compared over is their own.
-        queries = "own"
-        compared = [sides(board, official, queries) for board in (before, after)]
-    then, now = (compare_boards(board, official, queries).correlation for board in (before, after))
+        compared = [compare_boards(board, official, "own") for board in (before, after)]
+    then, now = (each.correlation for each in compared)
 
     def found(low: float | None, high: float | None, says: str) -> Shift:
-        return Shift(then.spearman, now.spearman, low, high, says, compared[1][2])
+        return Shift(then.spearman, now.spearman, low, high, says, compared[1].queries)
 
     if then.spearman is None or now.spearman is None:
         return found(None, None, (now.undefined or then.undefined) or "")
-    if compared[0][0].per_query == compared[1][0].per_query:
+    if compared[0].board.per_query == compared[1].board.per_query:
         return found(0.0, 0.0, "The boards are the same.")
-    among = {query for board, _, _ in compared for scores in board.per_query.values() for query in scores}
+    among = {query for each in compared for scores in each.board.per_query.values() for query in scores}
     skipped = before.policy.skipped
     drawn = [
         bootstrap_samples(
-            board.per_query, theirs.per_query or theirs.scores, ("spearman",), samples, skipped=skipped, among=among
+            each.board.per_query,
+            each.official.per_query or each.official.scores,
+            ("spearman",),
+            samples,
+            skipped=skipped,
+            among=among,
         )
-        for board, theirs, _ in compared
+        for each in compared
     ]
     shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
     shifts = shifts[~np.isnan(shifts)]
