@@ -73,7 +73,7 @@ else:
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
-        routes=[*routes(ui.hosts, login.can_log_in), screens.first_by_name()],
+        routes=[*routes(login.can_log_in), screens.first_by_name()],
         middleware=[
             Middleware(safe_headers.SafeHeaders),
             Middleware(request_guard.RequestGuard),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
 from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
@@ -38,10 +37,6 @@ def filters(project: Project) -> Sought:
         )  # fmt: skip
 
 
-def _clear() -> None:
-    st.session_state.update(NOTHING_SOUGHT)
-
-
 def row(act: Act) -> None:
     """One act: when, who, what, its number, and a link to where its object can be seen."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
@@ -60,13 +55,10 @@ def row(act: Act) -> None:
         if presses.button(
             "Bring back what it replaced", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
         ):
-            try:
+            with ui.errors():
                 bring_back(project, act.key, ui.author())
-            except WorkbenchError as error:
-                ui.show_error(error)
-                return
-            st.toast("It is back. What stood there is kept, and can be brought back likewise.")
-            st.rerun()
+                st.toast("It is back. What stood there is kept, and can be brought back likewise.")
+                st.rerun()
 
 
 ui.begin()
@@ -80,7 +72,13 @@ found = activity(project, sought, ACTS_A_PAGE, page)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.caption(f"{found.total:,} act{'' if found.total == 1 else 's'}")
     if sought != Sought():
-        st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
+        st.button(
+            "Clear filters",
+            type="tertiary",
+            icon=":material/filter_alt_off:",
+            on_click=st.session_state.update,
+            args=(NOTHING_SOUGHT,),
+        )
     st.space("stretch")
     st.download_button(
         "CSV",

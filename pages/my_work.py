@@ -6,7 +6,6 @@ from datetime import date
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.labels import basis
 from core.labels import progress as progress_of
 from core.project import (
@@ -59,11 +58,8 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
             if presses.button(label, key=f"{label} {one.key}", type="tertiary"):
-                try:
+                with ui.errors():
                     act(project, one.query_id, name, number=one.key)
-                except WorkbenchError as error:
-                    ui.show_error(error)
-                else:
                     st.rerun()
 
 

@@ -165,17 +165,13 @@ def _go_to_query() -> None:
         st.session_state[TO_OPEN] = query
 
 
-def _clear() -> None:
-    st.session_state.update(NO_FILTERS)
-
-
 def outside() -> dict[str, object]:
     """All that the desk depends on and other parts of the screen say; the desk is drawn anew without them."""
     return {key: st.session_state.get(key) for key in OUTSIDE}
 
 
 @st.fragment
-def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, blind: bool) -> None:
+def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, hidden: bool) -> None:
     """The list, the open passage and what is known of it.
 
     To go on to the next passage draws this part of the screen alone.
@@ -195,13 +191,13 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         ui.say_reopened()
 
 
-def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, blind: bool) -> None:
+def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, hidden: bool) -> None:
     place = opened(project)
     found = find(project, policy, wanted, place)
     if place is None or place[1] is None:
         place = where_to_begin(project, policy, wanted, None if place is None else place[0])
         found = find(project, policy, wanted, place)
-    judged = judged_pairs(project, ui.person()) if blind and ui.person() else set()
+    judged = judged_pairs(project, ui.person()) if hidden and ui.person() else set()
 
     def turn() -> None:
         if page := passage_list.turned():
@@ -216,17 +212,17 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
                 wanted.query_id,
                 wanted.source,
                 place,
-                lambda at: not blind or at in judged,
+                lambda at: not hidden or at in judged,
                 graded,
                 _open,
                 turn,
             )
         if place is not None and place[1] is not None:
             at = (place[0], place[1])
-            _passage(project, policy, shown, at, blind and at not in judged)
+            _passage(project, policy, shown, at, hidden and at not in judged)
     # Only now: where the run ends before, the next one opens it.
     st.session_state.pop(TO_OPEN, None)
-    if not blind:
+    if not hidden:
         desk_parts.override_list(project, policy)
 
 
@@ -277,7 +273,13 @@ with st.container(horizontal=True, vertical_alignment="center", key="desk-filter
     hidden = blind.is_on()
     wanted = filters(project, policy, hidden)
     if wanted != Filters(source=wanted.source):
-        st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
+        st.button(
+            "Clear filters",
+            type="tertiary",
+            icon=":material/filter_alt_off:",
+            on_click=st.session_state.update,
+            args=(NO_FILTERS,),
+        )
     blind.toggle()
 st.session_state["desk outside"] = outside()
-desk(project, policy, shown, wanted, blind)
+desk(project, policy, shown, wanted, hidden)

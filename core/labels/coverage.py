@@ -64,40 +64,28 @@ def first_answers(
     )
 
 
-def covered(base: Basis, min_rating: int | None = None) -> str:
+def covered(base: Basis) -> str:
     """The coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
     The weight of the questions answered, minus that of the "avoid" questions answered, over the weight of all
     (exam-plus-plus, equation 1, with weights); never below 0. For one query in memory it is `coverage_of`.
-
-    Args:
-        min_rating: from which a question counts as answered; that of the policy for None. Where the grader's scale ends
-            below it, its top stands for it.
     """
-    tau = base.min_rating if min_rating is None else base.grader.spec.min_rating(min_rating)
-    return f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / any_value(total))"
+    return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
 
 
-def coverage(
-    project: Project, base: Basis, cutoff: int | None = None, min_ratings: Sequence[int] = ()
-) -> dict[int, Scores]:
+def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
     """EXAM-Cover@k of every run and query.
 
     Args:
         cutoff: k; that of the policy for None.
-        min_ratings: the thresholds tau to compute at once; that of the policy where none is given. Where the grader's
-            scale ends below one, its top stands for it.
 
     Returns:
-        Per threshold: score by query by run. A query that a run skipped is not in its scores; a
-        query without questions of positive weight is in no scores.
+        Score by query by run. A query that a run skipped is not in its scores; a query without questions of positive
+        weight is in no scores.
     """
-    thresholds = tuple(min_ratings) or (base.policy.min_rating,)
     depth = base.policy.cutoff if cutoff is None else cutoff
 
-    levels = np.minimum(thresholds, base.grader.spec.max_rating)
-
-    def compute() -> dict[int, Scores]:
+    def compute() -> Scores:
         known = matrices(project, base, depth)
         ranked = _ranked(project, base, known.layout, depth)
         asked = known.layout.weights
@@ -112,29 +100,27 @@ def coverage(
                 found[number] = ratings[known.layout.rows[number]]
             return found
 
-        def shares(numbers: Sequence[int]) -> dict[int, list[list[float]]]:
+        def shares(numbers: Sequence[int]) -> dict[int, list[float]]:
             found = {}
             for number in numbers:
-                answered = (bests[number][:, None] >= levels[:, None]).reshape(len(bests[number]), -1)
                 weights = weights_that_count(asked[number], base.policy.weighted)
-                found[number] = covered_shares(answered, weights).reshape(len(levels), -1).tolist()
+                found[number] = covered_shares(bests[number] >= base.min_rating, weights).tolist()
             return found
 
         bests = by_query(project, ("best ratings", *of_grader), answering, best, (known.layout, ranked))
-        key = ("coverage", *of_grader, base.policy.weighted, tuple(levels.tolist()))
+        key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
         parts = by_query(project, key, answering, shares, (known.layout, ranked))
         runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
         queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        found: dict[int, Scores] = {tau: {name: {} for name in runs.values()} for tau in thresholds}
+        found: Scores = {name: {} for name in runs.values()}
         for number, of_query in parts.items():
             name = queries[int(known.layout.query_keys[number])]
-            for tau, of_tau in zip(thresholds, of_query, strict=True):
-                for key_of_run, share in zip(ranked.runs[number], of_tau, strict=True):
-                    found[tau][runs[key_of_run]][name] = share
+            for key_of_run, share in zip(ranked.runs[number], of_query, strict=True):
+                found[runs[key_of_run]][name] = share
         # A run that ranks nothing for any of them has no scores.
-        return {tau: {name: scores for name, scores in by_run.items() if scores} for tau, by_run in found.items()}
+        return {name: scores for name, scores in found.items() if scores}
 
-    return project.remember(("coverage", base.key, depth, thresholds), compute)
+    return project.remember(("coverage", base.key, depth), compute)
 
 
 @dataclass(frozen=True)

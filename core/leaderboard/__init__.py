@@ -18,7 +18,7 @@ from core.leaderboard.comparison import (
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
 from core.leaderboard.making import label_board, leaderboard
-from core.leaderboard.needs import PairsNeeded, pairs_needed, seen_by
+from core.leaderboard.needs import pairs_needed, seen_by
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
 from core.leaderboard.scoring import judged_scores, label_scores, score_runs
@@ -32,7 +32,6 @@ __all__ = [
     "Comparison",
     "CoverCurves",
     "Leaderboard",
-    "PairsNeeded",
     "Per",
     "Queries",
     "QueryChoice",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
@@ -11,7 +12,7 @@ from core.errors import InputError
 from core.labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
-from core.leaderboard.needs import PairsNeeded, pairs_needed
+from core.leaderboard.needs import pairs_needed
 from core.leaderboard.normalised import Normalised, normalised_scores
 from core.leaderboard.scoring import intent_scores, judged_scores, label_scores, score_runs
 from core.measures import Measure, MeasureBasis, parse_measure
@@ -88,7 +89,7 @@ def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
-    scores = coverage(project, base, measure.depth)[base.policy.min_rating]
+    scores = coverage(project, base, measure.depth)
     return _Scored(scores, _queries_with_questions(project, base))
 
 
@@ -109,7 +110,7 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], _Scored]] = {
 
 def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
     """The board by what the runs give; every run is on it, also one that has no score for any query."""
-    pairs: PairsNeeded = {"needed": 0, "usable": 0, "ungraded": {}, "imported": False}
+    pairs: dict[str, Any] = {}
     if measure.takes_grades:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")

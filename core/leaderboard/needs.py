@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,14 @@ from core.measures import Measure
 from core.project import Project
 
 
-class PairsNeeded(TypedDict):
-    """Fields of a `Leaderboard` about the pairs behind its scores."""
+def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
+    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it sees no others.
 
-    needed: int
-    usable: int
-    ungraded: dict[str, int]
-    imported: bool
+    Returns:
+        The fields of a `Leaderboard` about the pairs behind its scores: needed, usable, ungraded and imported.
+    """
 
-
-def pairs_needed(project: Project, base: Basis, measure: Measure) -> PairsNeeded:
-    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it sees no others."""
-
-    def compute() -> PairsNeeded:
+    def compute() -> dict[str, Any]:
         labels, pool, open_pairs = pooled_labels(project, base), pooled_passages(project), ungraded_pairs(project, base)
         seen = seen_by(project, measure, pool["query_id"].to_pylist(), pool["passage_id"].to_pylist())
         left = np.flatnonzero(seen & (open_pairs > 0))

@@ -94,6 +94,6 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
             f"{of} answers no question at min rating {base.policy.min_rating}: there is nothing to divide by.",
             "Lower the min rating.",
         )
-    runs = coverage(project, base, measure.depth)[base.policy.min_rating]
+    runs = coverage(project, base, measure.depth)
     scores = normalise(runs, known, base.policy.skipped)
     return Normalised(scores, list(known), of, mean, None if error is None else error / mean)

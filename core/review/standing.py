@@ -149,8 +149,7 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
             if against is not None:
                 found = compare(project, measure, against, policy=policy)
                 if found.board.systems:
-                    said = found.queries.says_ungraded
-                    return Leading(found.board, against, found.correlation, said)
+                    return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
             board = leaderboard(project, measure, "exam", policy)
             return Leading(board, None, None, board.says_ungraded)
         except InputError:

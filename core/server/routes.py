@@ -16,7 +16,7 @@ from core.errors import EngineError, InputError, NotAllowed, WorkbenchError
 from core.project import no_room
 from core.server import asking, grading, shell
 from core.server.describing import description
-from core.server.guarding import TooMuch, TooOften, Unknown, Visitor, check_host, check_rate, check_size, let_in
+from core.server.guarding import TooMuch, TooOften, Unknown, Visitor, check_rate, check_size, let_in
 from core.server.health import health
 
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
@@ -32,21 +32,19 @@ _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Request, Visitor], Awaitable[Response]]
-Hosts = Callable[[], Sequence[str]]
 Check = Callable[[], None]
 
 
-def routes(hosts: Hosts, check: Check = lambda: None) -> list[Route]:
-    """The routes, for the program that serves them.
+def routes(check: Check = lambda: None) -> list[Route]:
+    """The routes, for the program that serves them: it refuses requests under another name, for these and all others.
 
     Args:
-        hosts: gives the names under which the server may be asked; none for any.
         check: what has to hold beside the projects for the server to be well; raises WorkbenchError where it does not.
     """
     return [
-        Route("/healthz", functools.partial(_open, hosts, check), methods=["GET"]),
+        Route("/healthz", functools.partial(_open, check), methods=["GET"]),
         *(
-            Route(f"/api/v1/{path}", functools.partial(_guarded, hosts, answer), methods=[method])
+            Route(f"/api/v1/{path}", functools.partial(_guarded, answer), methods=[method])
             for method, path, answer in (
                 ("GET", "openapi.json", _description),
                 ("GET", "door", _door),
@@ -68,19 +66,14 @@ def _told(error: WorkbenchError) -> JSONResponse:
     return JSONResponse({"message": error.message, "hint": error.hint}, status, headers)
 
 
-async def _open(hosts: Hosts, check: Check, request: Request) -> Response:
-    """How the server is, for everybody who asks under its name."""
-    try:
-        check_host(request.headers.get("host", ""), hosts())
-    except NotAllowed as error:
-        return _told(error)
+async def _open(check: Check, request: Request) -> Response:
+    """How the server is, for everybody who asks."""
     return await health(check)
 
 
-async def _guarded(hosts: Hosts, answer: Answer, request: Request) -> Response:
+async def _guarded(answer: Answer, request: Request) -> Response:
     """What every route of the API has around it: who may come in, and errors as sentences."""
     try:
-        check_host(request.headers.get("host", ""), hosts())
         check_size(request.headers)
         visitor = await run_in_threadpool(let_in, request.headers)
         check_rate(visitor)

@@ -42,7 +42,7 @@ class Asked:
         owner: whether they are whoever the project's file belongs to, at a shell of this computer.
         terminal: whether they watch it on a terminal.
         background: whether a grading job goes on when the command has ended.
-        working: holds their files; deleted at the end.
+        folder: holds their files; deleted at the end.
         named: the value of --project by which a shell found the project; empty if no shell did.
         files: by the words that name each in the command.
     """
@@ -53,18 +53,9 @@ class Asked:
     owner: bool = False
     terminal: bool = False
     background: bool = False
-    working: WorkingFolder = field(default_factory=WorkingFolder)
+    folder: WorkingFolder = field(default_factory=WorkingFolder)
     named: str = ""
     files: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> Path:
-        """Where their files lie."""
-        return self.working.path
-
-    def discard(self) -> None:
-        """Delete their files."""
-        self.working.close()
 
 
 class Running:
@@ -86,7 +77,9 @@ class Running:
     ) -> None:
         self._asked, self._say, self._ended = asked, say, ended
         self.broken = False
-        self._guest = Guest(asked.project, asked.author, asked.folder, asked.files, asked.background, named=asked.named)
+        self._guest = Guest(
+            asked.project, asked.author, asked.folder.path, asked.files, asked.background, named=asked.named
+        )
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
@@ -117,7 +110,7 @@ class Running:
             self._ended(1, {})
         finally:
             _under_way.discard(self)
-            asked.discard()
+            asked.folder.close()
 
     def _code(self) -> int:
         try:
@@ -135,7 +128,7 @@ class Running:
 
     def _named(self, content: bytes) -> bytes:
         """What is printed, with the names of files as they were given in the place of where they are here."""
-        if bytes(self._asked.folder) not in content:
+        if bytes(self._asked.folder.path) not in content:
             return content
         for name, path in {**self._guest.absent, **self._guest.files, **self._guest.outputs}.items():
             content = content.replace(bytes(path), str(Path(name)).encode())

@@ -90,12 +90,12 @@ async def take_in(asked: Asked, files: Mapping[str, Any]) -> Asked:
             plain = Path(name).name
             if not isinstance(upload, UploadFile) or not plain or "\0" in name:
                 raise InputError("A file has no name, or was not sent.", "Send every file that the command names.")
-            within = asked.folder / f"sent-{at}"
+            within = asked.folder.path / f"sent-{at}"
             within.mkdir()
             kept[name] = within / plain
             await run_in_threadpool(_copy, upload, kept[name])
     except BaseException:
-        asked.discard()
+        asked.folder.close()
         raise
     asked.files = kept
     return asked

@@ -36,11 +36,10 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield words, served(command)
     if not isinstance(command, click.Group):
-        yield words, served(command)
         return
-    if command.invoke_without_command:
-        yield words, served(command)
     context = click.Context(command)
     for name in command.list_commands(context):
         child = command.get_command(context, name)
@@ -55,14 +54,11 @@ def find(words: str) -> click.Command:
     Raises:
         InputError: there is none.
     """
-    found: click.Command | None = cli
-    if words.split("/")[0] in NOT_HERE:
-        found = None
-    for name in words.split("/"):
-        found = found.get_command(click.Context(found), name) if isinstance(found, click.Group) else None
-    if found is None or (isinstance(found, click.Group) and not found.invoke_without_command):
+    parts = words.split("/")
+    names, found = _walk(() if parts[0] in NOT_HERE else parts)
+    if names != parts or (isinstance(found, click.Group) and not found.invoke_without_command):
         raise InputError("There is no such command.", "See /api/v1/openapi.json.")
-    return served(found)
+    return found
 
 
 def named(said: Sequence[str]) -> str:
@@ -71,17 +67,20 @@ def named(said: Sequence[str]) -> str:
     Raises:
         InputError: it cannot be served.
     """
-    found: click.Command | None = cli
+    return " ".join(_walk(said)[0])
+
+
+def _walk(words: Sequence[str]) -> tuple[list[str], click.Command]:
+    """The first words that name a group or a command of it, and the last of these."""
+    found: click.Command = cli
     names: list[str] = []
-    for word in said:
-        if not isinstance(found, click.Group):
+    for word in words:
+        below = found.get_command(click.Context(found), word) if isinstance(found, click.Group) else None
+        if below is None:
             break
-        found = found.get_command(click.Context(found), word)
-        if found is None:
-            break
-        served(found)
+        found = served(below)
         names.append(word)
-    return " ".join(names)
+    return names, found
 
 
 def may_read(words: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -193,11 +194,10 @@ _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
 
 
 def _verdicts(asked: _Asked) -> _Verdicts:
-    by_query: dict[str, list[int]] = {}
-    for i, (query_id, *_) in enumerate(asked.items):
-        by_query.setdefault(query_id, []).append(i)
     found: _Verdicts = {}
-    for query_id, members in by_query.items():
+    # The items of a query stand together.
+    for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
+        members = list(of_query)
         ids = [asked.items[i][1] for i in members]
         for question_id, (verdict, same) in zip(ids, question_verdicts(asked.answers[:, members]), strict=True):
             found[query_id, question_id] = verdict, None if same is None else ids[same]

@@ -154,10 +154,8 @@ def row_boards(
             per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
             queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
             systems = order_systems(per_query, queries, policy)
-            board = Leaderboard(measure, row.source, policy, systems, per_query, queries)
-            if exam:
-                board = replace(board, **pairs_needed(project, base, parse_measure(measure)))
-            found[measure] = board
+            pairs = pairs_needed(project, base, parse_measure(measure)) if exam else {}
+            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, **pairs)
         elif exam:
             found[measure] = leaderboard(project, measure, "exam", policy)
         else:

@@ -113,9 +113,9 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
         base = basis(project, policy)
         table = labels(project, base)
         pd.testing.assert_frame_equal(table, labels_in_sql(project, base), check_dtype=False)
-        assert coverage(project, base)[policy.min_rating] == coverage_in_sql(project, base)
+        assert coverage(project, base) == coverage_in_sql(project, base)
     assert set(table["query_id"]) == {"q1", "q2", "q3"}
-    assert coverage(project, base)[policy.min_rating].keys() == {"a", "b"}
+    assert coverage(project, base).keys() == {"a", "b"}
 
 
 def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
@@ -172,7 +172,7 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
         for policy in policies:
             base = basis(made, policy)
             pd.testing.assert_frame_equal(labels(made, base), labels_in_sql(made, base), check_dtype=False)
-            assert coverage(made, base)[policy.min_rating] == coverage_in_sql(made, base)
+            assert coverage(made, base) == coverage_in_sql(made, base)
             assert answers(made, base) == answers_in_sql(made, base)
             told = pool_summary(made, base).select(
                 ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]

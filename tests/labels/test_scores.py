@@ -80,7 +80,7 @@ def test_labels_and_coverage_follow_their_definitions(made, several):
                 p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
                 for p in pooled
             }
-            scores = coverage(project, basis(project, policy))[tau]
+            scores = coverage(project, basis(project, policy))
             for run, by_query in runs.items():
                 expected = expected_coverage(weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted)
                 assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))

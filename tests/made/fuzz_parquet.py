@@ -111,11 +111,7 @@ def _look(project: Project) -> None:
     for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
         try:
             found = labels(project, basis(project, policy))["label"].dropna().tolist()
-            scores = [
-                score
-                for run in coverage(project, basis(project, policy))[policy.min_rating].values()
-                for score in run.values()
-            ]
+            scores = [score for run in coverage(project, basis(project, policy)).values() for score in run.values()]
             boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
             written = qrels(project, policy)
         except WorkbenchError:

@@ -47,7 +47,7 @@ if __name__ == "__main__":
     if "CANARY" in os.environ:
         canary = os.environ["CANARY"]
         watch(canary, os.open(f"{canary}.touched", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    app = Starlette(routes=routes(lambda: ["localhost"]), lifespan=served)
+    app = Starlette(routes=routes(), lifespan=served)
     # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
     listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     # One connection serves many tests, with what they do meanwhile in between.

@@ -96,9 +96,7 @@ def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path]
 
 def test_every_route_of_the_server_has_its_row() -> None:
     """A new route stands in the table `ACTS`, or among those for every token, or gives a command."""
-    served = {
-        f"{method} {route.path.removeprefix('/api/v1/')}" for route in routes(list) for method in route.methods or ()
-    }
+    served = {f"{method} {route.path.removeprefix('/api/v1/')}" for route in routes() for method in route.methods or ()}
     generic = {"GET {words:path}", "POST {words:path}", "POST jobs/current/{what}"}
     rows = {f"{way.method} {way.path}" for way in ways() if not way.command}
     stated = {row for row in rows if not row.startswith("POST jobs/current/")}

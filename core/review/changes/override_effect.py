@@ -207,8 +207,6 @@ def _moved(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
         if None not in (one.rank_before, one.rank_after)
         and (one.score_before, one.rank_before) != (one.score_after, one.rank_after)
     ]
-    return sorted(moved, key=lambda s: (s.rank_before == s.rank_after, -abs(_gain(s))))
-
-
-def _gain(system: SystemChange) -> float:
-    return (system.score_after or 0.0) - (system.score_before or 0.0)
+    return sorted(
+        moved, key=lambda s: (s.rank_before == s.rank_after, -abs((s.score_after or 0.0) - (s.score_before or 0.0)))
+    )

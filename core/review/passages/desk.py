@@ -132,13 +132,10 @@ def read_passage(
             " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
             {"query": query_key, "passage": passage_key},
         ),
-        signs=signs(text or "", [one.question.text or "" for one in asked if one.number and _is_asked(one.question)]),
+        signs=signs(
+            text or "", [one.question.text or "" for one in asked if one.number and one.question.kind != "nugget"]
+        ),
     )
-
-
-def _is_asked(question: Question) -> bool:
-    """Whether it is a question, and no fact that a passage is to have word by word."""
-    return question.kind != "nugget"
 
 
 def _asked(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.exchange import Group, Options, import_groups
 from core.formats import Source
 from core.measures import Interval
@@ -65,14 +64,11 @@ def imports(project: Project) -> None:
         if file is None or not presses.button("Import", type="primary", key="verdicts import"):
             return
         group = Group("answer-verdicts", [Source(name=file.name, data=file.getvalue())], Options(source=name or None))
-        try:
+        with ui.errors():
             (done,) = import_groups(project, [group], ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
-            return
-        st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
-        st.toast(", ".join(f"{count:,} {what}" for what, count in done.counts.items()), icon=":material/check:")
-        st.rerun()
+            st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
+            st.toast(", ".join(f"{count:,} {what}" for what, count in done.counts.items()), icon=":material/check:")
+            st.rerun()
 
 
 def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[AgreementRow]:

@@ -105,15 +105,12 @@ def form(project: Project, name: str) -> None:
             "Plan the audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
         )
     if goal is not None and planned:
-        try:
+        with ui.errors():
             made = room.design(
                 project, called, str(measure), goal, policy, runs=chosen, graders=further,
                 source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
                 author=ui.author(),
             )  # fmt: skip
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             opened.land(made.name)
             st.rerun()
 

@@ -112,16 +112,13 @@ def _judge(project: Project, audit: Audit, person: str, act: Act) -> None:
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
-def _cannot_say(project: Project, audit: Audit, person: str, act: Act) -> None:
-    room.cannot_say(project, audit, act["query"], act["passage"], person)
+def _on_passage(what: Callable[[Project, Audit, str, str, str], object]) -> Callable[[Project, Audit, str, Act], None]:
+    """Do something about a passage that takes nothing but the passage and the person."""
 
+    def do_it(project: Project, audit: Audit, person: str, act: Act) -> None:
+        what(project, audit, act["query"], act["passage"], person)
 
-def _skip(project: Project, audit: Audit, person: str, act: Act) -> None:
-    room.skip(project, audit, act["query"], act["passage"], person)
-
-
-def _take_back(project: Project, audit: Audit, person: str, act: Act) -> None:
-    room.take_back(project, audit, act["query"], act["passage"], person)
+    return do_it
 
 
 def _looked(audit: Audit) -> str:
@@ -146,9 +143,9 @@ def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
 
 ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
     "judge": _judge,
-    "cannot say": _cannot_say,
-    "skip": _skip,
-    "take back": _take_back,
+    "cannot say": _on_passage(room.cannot_say),
+    "skip": _on_passage(room.skip),
+    "take back": _on_passage(room.take_back),
     "look": _look,
     "board": _board,
     "again": _again,

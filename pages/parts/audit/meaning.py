@@ -133,11 +133,8 @@ def _cuts(project: Project, audit: Audit, found: Calibration) -> None:
         name = st.text_input("Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320)
         accepted = presses.button("Set up this grader", icon=":material/add:", key="accept cuts")
     if accepted:
-        try:
+        with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             st.success(ui.plain(f"{name} is set up. It has graded nothing yet: {grade_command(name)}"))
             ui.go("grading", "Grade with it")
 

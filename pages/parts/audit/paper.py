@@ -6,7 +6,6 @@ import streamlit as st
 
 from core import audit as room
 from core.audit import Audit, Batch
-from core.errors import WorkbenchError
 from core.formats import SHEET_FORMS, SheetForm, Source
 from core.project import Project
 from pages.parts.shared import presses, ui
@@ -59,11 +58,8 @@ def _back(project: Project, audit: Audit) -> None:
     if given is None:
         return
     if presses.button("Take it in", type="primary", key="take in sheet"):
-        try:
+        with ui.errors():
             done = room.take_in(project, audit, Source(given.name, data=given.getvalue()), ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             st.success(room.sentence(done))
 
 
@@ -77,9 +73,6 @@ def _end(project: Project, audit: Audit) -> None:
         with st.popover("End it", type="secondary"):
             st.text("Another audit with the same source knows all its judgments.")
             if st.button("End the audit now", key="end audit"):
-                try:
+                with ui.errors():
                     room.end_audit(project, audit, ui.author())
-                except WorkbenchError as error:
-                    ui.show_error(error)
-                else:
                     st.rerun()

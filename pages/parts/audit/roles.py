@@ -6,7 +6,6 @@ import streamlit as st
 
 from core import audit as room
 from core.audit import Audit, Role
-from core.errors import WorkbenchError
 from core.project import Project, state_families
 from pages.parts.shared import presses, ui
 
@@ -53,12 +52,9 @@ def draw(project: Project, audit: Audit) -> None:
         changed.append(("questions", "", questions))
     if grader != _said(found.grader):
         changed.append(("grader", audit.graders[0], grader))
-    try:
+    with ui.errors():
         for part, name, said in changed:
             state_families(project, part, name, _families(said), ui.author())  # type: ignore[arg-type]
-    except WorkbenchError as error:
-        ui.show_error(error)
-    else:
         st.rerun()
 
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from core import audit as room
 from core.audit import Audit, AuditBoard, Batch, Share
-from core.errors import WorkbenchError
 from core.project import Project
 from core.text import how_many
 from pages.parts.audit import board as table
@@ -72,11 +71,8 @@ def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard
             f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
             icon=":material/casino:", key="draw batch",
         ):  # fmt: skip
-            try:
+            with ui.errors():
                 room.draw(project, audit, ui.author(), int(size), twice / 100)
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.rerun()
 
 
@@ -112,11 +108,8 @@ def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
             f"{last.open:,} passages would stay without a judgment. The intervals widen as if fewer had been drawn."
         )
         if st.button("End it now", key="end batch"):
-            try:
+            with ui.errors():
                 room.end_batch(project, audit, ui.author())
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.rerun()
 
 

@@ -9,7 +9,6 @@ import streamlit as st
 from core import bank
 from core.bank import QueryOverview, drafted_edits, overview
 from core.catalogue import find_grader, grader_again
-from core.errors import WorkbenchError
 from core.grading import BackgroundJob, Request, current_job, start_job, time_needed
 from core.labels import Policy
 from core.leaderboard import Shift, correlation_shift, official_board
@@ -82,6 +81,7 @@ def _asked(project: Project, query_id: str, folded: bool) -> None:
         )
 
 
+@ui.errors()
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
     """What this person's drafts would change, against the newest bank version."""
     edits = drafted_edits(project, ui.person())
@@ -90,11 +90,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         if st.toggle("Sum up the whole bank", key="summary"):
             _summary(project, policy, against)
         return
-    try:
-        found = changes(project, measure, policy, edits)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    found = changes(project, measure, policy, edits)
     wordings = {question.question_id: question for questions in edits.values() for question in questions}
     known, shift = found.known_part, None
     if against is not None:
@@ -114,9 +110,8 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         st.markdown("**Pending**")
         st.caption(ui.plain(f"{'; '.join(counts)}. Until then nothing above counts what these would move."))
     _unknown(project, policy, found, edits)
-    if found.pending:
-        waiting = [change for change in found.labels if found.awaits_grades(change)]
-        _flips(project, policy, "pending", waiting, edits, wordings, texts)
+    waiting = [change for change in found.labels if found.awaits_grades(change)]
+    _flips(project, policy, "pending", waiting, edits, wordings, texts)
 
 
 def _summary(project: Project, policy: Policy, against: str | None) -> None:
@@ -151,11 +146,8 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     )
     if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)
-        try:
+        with ui.errors():
             start_job(project, grader, Request(trial=drafted), ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             st.rerun()
 
 

@@ -112,15 +112,12 @@ def _choose(keys: set[int]) -> None:
     st.session_state["chosen proposals"] = set(keys)
 
 
+@ui.errors()
 def _decide(project: Project, keys: list[int], accept: bool) -> None:
-    try:
-        if accept:
-            bank.accept(project, keys, ui.author())
-        else:
-            bank.reject(project, keys, ui.author())
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    if accept:
+        bank.accept(project, keys, ui.author())
+    else:
+        bank.reject(project, keys, ui.author())
     _choose(set())
     accepted = f"Accepted {len(keys)}: they are in your draft, and in the bank once you save."
     # In the bar, which is in sight: a toast would lie over its buttons.

@@ -18,7 +18,6 @@ from core.bank import (
     word_difference,
 )
 from core.catalogue import find_grader, grader_again
-from core.errors import WorkbenchError
 from core.grading import make_plan
 from core.labels import Override, Policy, confirm, override, withdraw
 from core.measures import COVER
@@ -65,24 +64,20 @@ def settle(project: Project, found: list[Conflict]) -> None:
         icon=":material/call_merge:",
     )
     for conflict in found:
-        base, theirs, mine = st.columns(3)
+        base, *others = st.columns(3)
         with base:
             st.caption("When you began")
             st.text(conflict.base.shown if conflict.base else "It was not there.")
-        with theirs:
-            st.caption(ui.plain(f"Saved by {conflict.their_author}: {conflict.their_note}"))
-            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.theirs.shown))
-            st.caption(_settings(conflict.theirs))
-            if presses.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
-                bank_window.act(project, bank.settle, conflict.mine.question_id, "theirs")
-                st.rerun()
-        with mine:
-            st.caption("Yours")
-            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.mine.shown))
-            st.caption(_settings(conflict.mine))
-            if presses.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
-                bank_window.act(project, bank.settle, conflict.mine.question_id, "mine")
-                st.rerun()
+        theirs = f"Saved by {conflict.their_author}: {conflict.their_note}"
+        sides = (("theirs", theirs, conflict.theirs), ("mine", "Yours", conflict.mine))
+        for column, (whose, title, question) in zip(others, sides, strict=True):
+            with column:
+                st.caption(ui.plain(title))
+                st.markdown(difference(conflict.base.shown if conflict.base else "", question.shown))
+                st.caption(_settings(question))
+                if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
+                    bank_window.act(project, bank.settle, conflict.mine.question_id, whose)
+                    st.rerun()
 
 
 def _settings(question: Question) -> str:
@@ -180,6 +175,7 @@ def versions(project: Project) -> None:
 
 
 @st.dialog("As if this question stood alone", width="large")
+@ui.errors()
 def solo(project: Project, question: Question) -> None:
     """Labels of the query and the order of the systems on it under one question alone."""
     policy = policy_widgets.chosen(project)
@@ -187,11 +183,7 @@ def solo(project: Project, question: Question) -> None:
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)
     measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
-    try:
-        found = changes(project, str(measure), policy, {question.query_id: alone})
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    found = changes(project, str(measure), policy, {question.query_id: alone})
     here = found.after.per_query
     order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
     st.dataframe(
@@ -289,11 +281,8 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
         rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
         if presses.button("Override", key=f"override {key}", type="primary"):
-            try:
+            with ui.errors():
                 override(project, question.question_id, passage_id, int(rating), reason, ui.author())
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.rerun()
 
 

@@ -21,7 +21,6 @@ from core.bank import (
     split,
     weighted,
 )
-from core.errors import WorkbenchError
 from core.project import Project
 from core.study import MEANINGS, QueryDiagnosis, QuestionDiagnosis
 from core.text import how_many
@@ -165,11 +164,8 @@ def _split(project: Project, question: Question) -> None:
     parts = st.text_area("One question a line", question.text or "", height=140)
     st.caption(f"Each part gets an equal share of the weight {question.weight:g}. You can change it afterwards.")
     if st.button("Split", type="primary"):
-        try:
+        with ui.errors():
             bank_window.act(project, put_drafts, split(question, parts.splitlines()))
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             st.rerun()
 
 
@@ -208,10 +204,8 @@ def _several(project: Project, questions: list[Question]) -> None:
     words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
     merged = st.text_area("Merge the chosen ones into one question", words, height=80)
     if st.button("Merge", disabled=len(picked) < 2):
-        try:
+        with ui.errors():
             change = editing.merged(picked, merged)
-        except WorkbenchError as error:
-            ui.show_error(error)
     if change is not None:
         bank_window.act(project, put_drafts, change)
         st.rerun()

@@ -6,7 +6,6 @@ from typing import cast
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.labels import Policy
 from core.project import Project
 from core.study import Examinees, QuestionWorth, bank_worth
@@ -15,18 +14,15 @@ from pages.parts.shared import ui
 OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}
 
 
+@ui.errors()
 def panel(project: Project, query_id: str, policy: Policy) -> None:
     """The saved questions of a query as items, systems or passages as those who answer them."""
     picked = st.segmented_control(
         "Told apart", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
         label_visibility="collapsed",
     )  # fmt: skip
-    try:
-        with st.spinner("Fitting abilities and questions"):
-            found = bank_worth(project, policy, query_id, cast(Examinees, picked))
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    with st.spinner("Fitting abilities and questions"):
+        found = bank_worth(project, policy, query_id, cast(Examinees, picked))
     rows = found.questions
     names = {row.question_id: row.text for row in rows}
     st.dataframe(

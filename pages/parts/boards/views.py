@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.labels import Policy, basis
 from core.leaderboard import Comparison, Leaderboard, QueryChoice
 from core.measures import ALPHA, Ties
@@ -314,7 +313,5 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     sides = ((x, first), (y, second)) if first != second else ((y, second),)
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column:
-            try:
+            with ui.errors():
                 returned(screen.project, run, query, board.policy, source)
-            except WorkbenchError as error:
-                ui.show_error(error)

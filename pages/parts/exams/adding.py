@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.graders import LOCAL_MODEL, NORMALISATIONS
 from core.pipelines import NORMALISE, READING_RULES, RETRIEVERS, RULES, Plan, add_student, make_retrieval, retrievals
 from core.project import CLOSED_BOOK, ORACLE, Project
@@ -56,11 +55,8 @@ def _student(project: Project) -> None:
         name = st.text_input("Name", key="student name", placeholder="Made of what it is").strip()
         if st.button("Add", type="primary", key="student add"):
             by = kind if kind in RULES else None
-            try:
+            with ui.errors():
                 made = add_student(project, Plan(by, settings, context, k, icl, name=name or None), ui.author())
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.toast(f"{ui.plain(made.name)} can sit the exam.", icon=":material/person_add:")
                 st.rerun()
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.measures.item_response import Bounded
 from core.pipelines import (
     LEAST,
@@ -173,15 +172,12 @@ def _verdict(one: Comparison) -> str:
     return f"**No difference is shown** {on}: {ahead} ({told})."
 
 
+@ui.errors()
 def ability(sat: Sat) -> None:
     """What each component of the students adds, by item response."""
     intervals = st.toggle("Intervals", key="intervals", bind="query-params", help="From 200 resamples of the items.")
     with st.spinner("Fitting abilities and items"):
-        try:
-            told = abilities(sat.project, sat.exam, intervals=intervals)
-        except WorkbenchError as error:
-            ui.show_error(error)
-            return
+        told = abilities(sat.project, sat.exam, intervals=intervals)
     for remark in told.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
     if told.components:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.pipelines import (
     VALUE_COLUMNS,
     Checked,
@@ -54,14 +53,11 @@ TITLES: dict[str, str] = {
 """Rules that are called here as the threshold or the box that decides them is."""
 
 
+@ui.errors()
 def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     """The thresholds and what falls; nothing leaves the exam but by a person's act."""
-    try:
-        with st.spinner("Comparing choices, sources and items"):
-            values = item_values(project, exam)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    with st.spinner("Comparing choices, sources and items"):
+        values = item_values(project, exam)
     if not values:
         ui.empty("There is no active item.", "Restore one in the question bank.", "question_bank")
     accepted = last_acceptance(project, exam)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.measures.item_response import CRITERIA, TIMES, Planting
 from core.pipelines import planted
 from core.project import Project
@@ -30,13 +29,10 @@ def offer(project: Project, exam: str) -> None:
     if st.session_state.get(SHOWN) != here:
         st.caption("Spoils some items in a copy of the answers, and counts how many of them each criterion puts last.")
         return
-    try:
+    with ui.errors():
         with st.spinner("Planting bad items and fitting again"):
             found = planted(project, exam)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
-    _table(found)
+        _table(found)
 
 
 def _table(found: list[Planting]) -> None:

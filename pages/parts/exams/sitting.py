@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.graders import back_end_name
 from core.pipelines import Sit, current_sitting, standing, start_sitting
 from core.project import Project, find_students
@@ -35,11 +34,8 @@ def offer(project: Project, exam: str) -> None:
         if st.button("Begin", type="primary", key="sit begin"):
             request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
-            try:
+            with ui.errors():
                 start_sitting(project, request, ui.author())
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.rerun()
 
 

@@ -8,7 +8,6 @@ from typing import cast
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.measures.item_response import (
     ESTIMATORS,
     GRID,
@@ -133,15 +132,12 @@ def going(project: Project, exam: str) -> set[str]:
 def retire_all(project: Project, question_ids: Sequence[str]) -> None:
     """Retire items in the person's drafts, and say where that is undone or saved."""
     author = ui.author()
-    try:
+    with ui.errors():
         retire(project, question_ids, author)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
-    st.toast(
-        f"{len(question_ids)} retired in your drafts. Save or undo that in the question bank.",
-        icon=":material/edit_note:",
-    )
+        st.toast(
+            f"{len(question_ids)} retired in your drafts. Save or undo that in the question bank.",
+            icon=":material/edit_note:",
+        )
 
 
 def _failing(found: Responses, item: str) -> None:

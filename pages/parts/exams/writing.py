@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.grading import PriceTag, Request, make_drafter
 from core.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
 from core.project import Project, run_names
@@ -71,13 +70,10 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
         drafting_model.remember(settings)
-        try:
+        with ui.errors():
             start_writing(
                 project, make_drafter(settings), author, wanted, None if calls is None else int(calls), cost, patience
             )
-        except WorkbenchError as error:
-            ui.show_error(error)
-        else:
             st.rerun()
 
 

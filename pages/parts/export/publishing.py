@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.audit import audit_files
 from core.cascade import cascade_files
-from core.errors import WorkbenchError
 from core.exchange import Manifest, all_of, bundle, bundled, manifest_json, publications, publish, reproduce
 from core.labels import Policy
 from core.project import Project
@@ -34,12 +33,9 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
         number = st.session_state.get("published", 0)
         note = st.text_input("Note", key=f"publication note {number}", placeholder="Why, and for whom")
         if presses.button("Publish", type="primary", icon=":material/publish:"):
-            try:
+            with ui.errors():
                 with st.spinner("Publishing"):
                     publish(project, policy, ui.author(), binary, note)
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 st.session_state["published"] = number + 1
                 st.toast("Published.", icon=":material/publish:")
                 st.rerun()

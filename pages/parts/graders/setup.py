@@ -176,7 +176,11 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
             _endpoint_details(form)
         else:
             _local_details(form, writes=by != "likelihood", by_vllm=where == "vllm")
-        _cue(form)
+        form.text(
+            "cue", "Last line of the prompt", "auto",
+            "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
+            "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
+        )  # fmt: skip
     if not model:
         st.info(f"Say which model {'the endpoint' if where == 'openai' else 'vLLM'} shall use.", icon=":material/edit:")
         return None
@@ -337,14 +341,6 @@ def _endpoint_details(form: Form) -> None:
         if not isinstance(fields, dict):
             raise InputError("The further fields are no JSON object.", 'Write them as {"seed": 1}.')
         form.keep("extra", fields)
-
-
-def _cue(form: Form) -> None:
-    form.text(
-        "cue", "Last line of the prompt", "auto",
-        "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
-        "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
-    )  # fmt: skip
 
 
 def _tokens_in(form: Form) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.exchange import make_demo
 from core.pipelines import sit_by_rules
 from core.project import Project, create, new_file, projects_folder, set_member
@@ -47,11 +46,8 @@ def creation(may: bool = True) -> None:
             "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Blanks become hyphens."
         )
         if st.form_submit_button("Create", type="primary"):
-            try:
+            with ui.errors():
                 path = new_file(name)
-            except WorkbenchError as error:
-                ui.show_error(error)
-            else:
                 project = create(path)
                 _belongs(project)
                 project.close()

@@ -155,9 +155,7 @@ def board(found: Leading | None) -> dict[str, Any]:
     correlation = found.correlation
     if found.against and correlation is not None and correlation.spearman is not None:
         said.append(f"Spearman {correlation.spearman:z.2f} with the board by {found.against}.")
-    said += [found.board.too_few] if found.board.too_few else []
-    if found.ungraded:
-        said.append(found.ungraded)
+    said += filter(None, (found.board.too_few, found.ungraded))
     rest = f"{len(systems):,} systems by {found.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
     return panel("Leaderboard", [drawn, text(" ".join(said)) if said else None], address, rest, wide=True)

@@ -23,10 +23,6 @@ SAID = "said of the cases"
 DONE = "done of the cases"
 
 
-def _kept() -> dict[str, Any] | None:
-    return st.session_state.get(SAID)
-
-
 @dataclass
 class Desk:
     """The queue as somebody looks at it, and what came of what they did.
@@ -46,7 +42,7 @@ class Desk:
     policy: Policy | None
     order: Order
     measure: str
-    said: dict[str, Any] | None = field(default_factory=_kept)
+    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
     error: dict[str, str] | None = None
     weighed: dict[str, Any] | None = None
     _refused: str = ""

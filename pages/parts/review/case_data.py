@@ -111,7 +111,11 @@ def shown(
 def _row(row: Row) -> dict[str, Any]:
     one = row.pair
     text = one.passage_text
-    snippet = f"The text of {one.passage_id} has not been imported." if text is None else _one_line(text)
+    snippet = (
+        f"The text of {one.passage_id} has not been imported."
+        if text is None
+        else " ".join(text[: 4 * SNIPPET].split())
+    )
     return {
         "id": id_of(row),
         "values": [one.left, one.right],
@@ -119,10 +123,6 @@ def _row(row: Row) -> dict[str, Any]:
         "text": as_shown(ui.shortened(snippet, SNIPPET)),
         "settled": row.settling is not None,
     }
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text[: 4 * SNIPPET].split())
 
 
 def _case(

@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.measures import parse_measure
 from core.pipelines import (
     Fall,
@@ -91,17 +90,14 @@ def _boards(project: Project, k: int) -> dict[str, BoardChoice]:
     return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
 
 
+@ui.errors()
 def _measured(project: Project, before: str, after: str, board: BoardChoice) -> Fall | None:
     policy = policy_widgets.chosen(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
-    try:
-        return project.remember(
-            ("fall between freezes", before, after, board, policy),
-            lambda: measure_fall(project, before, after, board.measure, board.source, policy),
-        )
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return None
+    return project.remember(
+        ("fall between freezes", before, after, board, policy),
+        lambda: measure_fall(project, before, after, board.measure, board.source, policy),
+    )
 
 
 def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryChange], fall: Fall | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import InputError, WorkbenchError
+from core.errors import InputError
 from core.labels import Policy, override_all
 from core.project import Project, find_source
 from core.review import (
@@ -174,12 +174,9 @@ def reopener(project: Project, one: Settling) -> None:
             _reopen(project, one, too)
 
 
+@ui.errors()
 def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
-    try:
-        said = put_back(project, one.case, withdraw)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    said = put_back(project, one.case, withdraw)
     if one.act == "override" and not withdraw:
         said += " An override of the question stays in force."
     st.toast(said, icon=":material/undo:", duration="long")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from core.labels import Override
 from core.project import JudgmentAct
-from core.review import AskedQuestion, Desk, Effect, Segment, Span, find_answer, segments
+from core.review import Desk, Effect, Segment, Span, find_answer, segments
 from core.text import how_many
 from core.types import GraderSpec
 from pages.parts.shared import look, ui
@@ -58,7 +58,7 @@ def answer_marks(desk: Desk, graders: Mapping[str, GraderSpec], min_rating: int)
                 continue
             if span := find_answer(desk.text or "", said.answer):
                 short = said.rating < spec.min_rating(min_rating)
-                title = f"{one.number}. {_words(one)} (rated {said.rating} by {grader})"
+                title = f"{one.number}. {one.question.shown} (rated {said.rating} by {grader})"
                 found.setdefault((span, one.number), (span, one.number, title, short))
     return list(found.values())
 
@@ -72,10 +72,6 @@ def _piece(segment: Segment, marks: list[Mark]) -> str:
     short = ' class="short"' if all(short for _, _, _, short in inside) else ""
     numbers = ", ".join(str(number) for number in dict.fromkeys(marks[i][1] for i in segment.ending))
     return f'<mark title="{title}"{short}>{shown}</mark>' + (f"<sup>{numbers}</sup>" if numbers else "")
-
-
-def _words(one: AskedQuestion) -> str:
-    return one.question.shown
 
 
 def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:

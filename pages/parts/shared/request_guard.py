@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -43,9 +43,10 @@ class RequestGuard:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
+        request, path = HTTPConnection(scope), scope["path"]
         try:
-            await _check(HTTPConnection(scope), scope["path"])
-            with self._room(HTTPConnection(scope), scope["path"]):
+            await _check(request, path)
+            with self._room(request, path) if UPLOAD in path else nullcontext():
                 await self.app(scope, receive, send)
         except WorkbenchError as error:
             status = 413 if isinstance(error, TooMuch) else 403
@@ -67,7 +68,7 @@ class RequestGuard:
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})
         stated = int(request.headers.get("content-length") or 0)
-        size = 0 if not session else limit("UPLOAD") if "transfer-encoding" in request.headers else stated
+        size = limit("UPLOAD") if "transfer-encoding" in request.headers else stated
         self._arriving[session] += size
         try:
             kept = sum(len(file.data) for file in files.values())
@@ -77,8 +78,7 @@ class RequestGuard:
         finally:
             # Without the sessions of which nothing is arriving.
             self._arriving = self._arriving - Counter({session: size})
-            if session:
-                release_uploads()
+            release_uploads()
 
 
 async def _check(request: HTTPConnection, path: str) -> None:
