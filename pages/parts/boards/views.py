@@ -312,6 +312,5 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
     sides = ((x, first), (y, second)) if first != second else ((y, second),)
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
-        with column:
-            with ui.errors():
-                returned(screen.project, run, query, board.policy, source)
+        with column, ui.errors():
+            returned(screen.project, run, query, board.policy, source)
