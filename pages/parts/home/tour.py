@@ -79,7 +79,11 @@ _tour = st.components.v2.component(
 
 def over() -> bool:
     """Whether this browser has skipped or ended the tour."""
-    return bool(st.session_state.get("toured")) or st.context.cookies.get(COOKIE) == "1"
+    return bool(st.session_state.get("toured")) or _had()
+
+
+def _had() -> bool:
+    return st.context.cookies.get(COOKIE) == "1"
 
 
 def _left_at() -> int | None:

@@ -24,7 +24,12 @@ export default function ({ data }) {
 
 def is_on() -> bool:
     """Whether ratings and judgments of others are hidden; known before anything is drawn, also after a reload."""
-    return bool(st.session_state.setdefault(KEY, COOKIE in st.context.cookies))
+    return bool(st.session_state.setdefault(KEY, remembered()))
+
+
+def remembered() -> bool:
+    """Whether this browser was blind when it was last here."""
+    return COOKIE in st.context.cookies
 
 
 def toggle() -> None:
