@@ -107,13 +107,20 @@ class Report:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.count = 0
+        self._refused: set[str] = set()
         self._remarks: dict[tuple[str, str], tuple[int | None, int]] = {}
 
     def refuse(self, file: str, line: int | None, reason: str) -> None:
         """Record that a line (None: the whole file) cannot be used."""
         self.count += 1
+        self._refused.add(file)
         if len(self.problems) < KEPT:
             self.problems.append(Problem(file, line, reason))
+
+    def require(self, found: object, file: str, what: str) -> None:
+        """Refuse a file in which nothing was found, unless something in it was refused already."""
+        if not found and file not in self._refused:
+            self.refuse(file, None, f"the file has no {what} in it")
 
     def stop(self, file: str, line: int, reason: str) -> None:
         """Record why a file is read no further: that is told, however much was refused before."""

@@ -11,7 +11,7 @@ import orjson
 from core.errors import Report
 from core.formats.answers import QUERY_KEYS
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object, value_of
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_objects, refusing, value_of
 
 WORDS = {"yes": True, "no": False}
 
@@ -35,13 +35,9 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
     Returns:
         The verdicts in file order, each once.
     """
-    refused_before = report.count
     found: dict[tuple[str, str], AnswerVerdict] = {}
-    for number, line in open_lines(source, report, Limits(WHOLE)):
-        if not line or line.isspace():
-            continue
-        try:
-            row = parse_object(line)
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
             one = AnswerVerdict(
                 good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
                 good_text(value_of(row, ("answer",), "answer"), "answer"),
@@ -49,10 +45,7 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
             )
             if found.setdefault((one.query_id, one.answer), one) != one:
                 raise Refused(f"the same answer to query {one.query_id} has another verdict above")
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-    if not found and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no verdicts in it")
+    report.require(found, source.name, "verdicts")
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object, value_of
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_objects, refusing, value_of
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 GOLD = "gold"
@@ -45,20 +45,14 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     Returns:
         The answers in file order.
     """
-    refused_before = report.count
     found: dict[tuple[str, str, int | None, int], WrittenAnswer] = {}
-    for number, line in open_lines(source, report, Limits(WHOLE)):
-        if not line or line.isspace():
-            continue
-        try:
-            one = _answer(parse_object(line))
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
+            one = _answer(row)
             place = (one.query_id, one.run, one.k, one.draw)
             if found.setdefault(place, one) is not one:
                 raise Refused(f"query {one.query_id} has an answer from {one.run} there already")
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-    if not found and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no answers in it")
+    report.require(found, source.name, "answers")
     return list(found.values())
 
 

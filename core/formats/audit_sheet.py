@@ -10,7 +10,7 @@ from typing import Any, Literal
 from core.errors import Report
 from core.formats.columns import INTEGER
 from core.formats.responses_matrix import table_lines
-from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_columns, open_lines, parse_object, peek
+from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
 from core.formats.trec_qrels import COLUMNS, LARGEST
 from core.tables import disarmed
 from core.text import one_line, quoted
@@ -93,19 +93,14 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
         if key in found and found[key][0] != line:
             report.refuse(source.name, number, f"the passage is judged otherwise on line {found[key][1]}")
         found.setdefault(key, (line, number))
-    if not any_line and not report.count:
-        report.refuse(source.name, None, "the file has no passages in it")
+    report.require(any_line, source.name, "passages")
     return list(found.values())
 
 
 def _jsonl(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
-    for number, text in open_lines(source, report, Limits(SMALL)):
-        if not text.strip():
-            continue
-        try:
-            yield _line(parse_object(text)), number
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+    for number, row in open_objects(source, report, Limits(SMALL)):
+        with refusing(report, source.name, number):
+            yield _line(row), number
 
 
 def _table(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
@@ -114,22 +109,18 @@ def _table(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
         if not names:
             names = [cell.lower() for cell in cells]
             continue
-        try:
+        with refusing(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(f"the line has {len(cells)} cells, the header {len(names)}")
             yield _line(dict(zip(names, cells, strict=True))), number
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
 
 
 def _qrels(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
     for number, (query, _, passage, value) in open_columns(
         source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
     ):
-        try:
+        with refusing(report, source.name, number):
             yield _line({"query_id": query, "passage_id": passage, "judgment": value}), number
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
 
 
 def _line(row: dict[str, Any]) -> SheetLine:

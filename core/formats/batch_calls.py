@@ -12,7 +12,7 @@ import orjson
 
 from core.atomic_files import written
 from core.errors import Report
-from core.formats.source import Refused, Source, check_shape, open_byte_lines, parse_object
+from core.formats.source import Refused, Source, check_shape, open_objects, refusing
 from core.limits import exceeded, limit
 
 URLS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
@@ -123,26 +123,14 @@ def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
         A reply for each row, in file order.
     """
     for source in sources:
-        rows = _parquet_rows(source, report) if _is_parquet(source) else _line_rows(source, report)
+        rows = _parquet_rows(source, report) if _is_parquet(source) else open_objects(source, report)
         for number, row in rows:
-            try:
+            with refusing(report, source.name, number):
                 yield replace(_reply(row), file=source.name, line=number)
-            except Refused as refused:
-                report.refuse(source.name, number, str(refused))
 
 
 def _is_parquet(source: Source) -> bool:
     return source.path is not None and source.path.suffix == PARQUET
-
-
-def _line_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in open_byte_lines(source, report):
-        if not line or line.isspace():
-            continue
-        try:
-            yield number, parse_object(line)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
 
 
 def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:

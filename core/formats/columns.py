@@ -20,6 +20,7 @@ from core.formats.source import (
     open_columns,
     open_lines,
     parse_pairs,
+    refusing,
 )
 
 ROLES = {
@@ -107,6 +108,12 @@ def layout_of(beginning: Beginning) -> Layout | None:
         if all(len(row) >= 6 and may_be_number(row[4]) for row in rows):
             return Layout("runs", (0, 1, 2, 3, 4, 5), sign, doubt=_doubt(rows, 6))
     return None
+
+
+def is_ranked(beginning: Beginning, kind: str) -> bool:
+    """Whether a table is one of judgments (qrels) or a run (runs), without a doubt."""
+    layout = layout_of(beginning)
+    return layout is not None and layout.kind == kind and not layout.doubt
 
 
 def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names: tuple[str, ...]) -> Layout | None:
@@ -230,15 +237,12 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
             width = len(layout.names)
             report.remark(source.name, number, "the line is a header")
             continue
-        try:
+        with refusing(report, source.name, number):
             cells = cells_of(line, layout.separator)
             width = width or len(cells)
             if len(cells) != width:
                 raise Refused(f"the line has {len(cells)} cells; the first line has {width}")
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-            continue
-        yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+            yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:

@@ -12,7 +12,18 @@ from typing import Any, TextIO
 
 from core.errors import Report
 from core.formats.file_kind import FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, value_of
+from core.formats.source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    refusing,
+    value_of,
+)
 from core.text import clean_text, without_marks
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
@@ -80,15 +91,12 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
         return []
     found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
     for at, content in enumerate(data, 1):
-        try:
+        with refusing(report, source.name, None, f"item {at}: "):
             item = _item(content, source.name, report)
-        except Refused as refused:
-            report.refuse(source.name, None, f"item {at}: {refused}")
-            continue
-        if item is None:
-            report.remark(source.name, None, "the right answer of an item is none of its choices: left out")
-        elif found.setdefault((item.question, item.choices), item) is not item:
-            report.remark(source.name, None, "an item is there twice: the first one counts")
+            if item is None:
+                report.remark(source.name, None, "the right answer of an item is none of its choices: left out")
+            elif found.setdefault((item.question, item.choices), item) is not item:
+                report.remark(source.name, None, "an item is there twice: the first one counts")
     if not data:
         report.refuse(source.name, None, "the exam has no items in it")
     elif not found and not report.count:

@@ -45,7 +45,6 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         order in which their graders first appear, question graders before direct ones.
     """
     known = _Known()
-    refused_before = report.count
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
     for number, line in lines:
@@ -61,8 +60,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
             del line
         any_read = True
         yield query
-    if not any_read and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no graded queries in it")
+    report.require(any_read, source.name, "graded queries")
 
 
 @dataclass

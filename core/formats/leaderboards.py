@@ -23,6 +23,7 @@ from core.formats.source import (
     is_number,
     open_lines,
     parse_json,
+    refusing,
     said_cell,
 )
 from core.limits import exceeded, limit
@@ -85,7 +86,6 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     Returns:
         Boards in file order, named by the file, and by the measure where it has several.
     """
-    refused_before = report.count
     lines = [
         (number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()
     ]
@@ -96,10 +96,10 @@ def read_boards(source: Source, report: Report) -> list[Board]:
         tables = list(_tables(lines, source.name, report))
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
-            found += [(board, suffix) for board in _of_table(table, source, report)]
+            with refusing(report, source.name, None):
+                found += [(board, suffix) for board in _of_table(table, source, report)]
     found = [(board, suffix) for board, suffix in found if board.rows]
-    if not found and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no leaderboard in it")
+    report.require(found, source.name, "leaderboard")
     boards: dict[str, Board] = {}
     several = len({board.measure for board, _ in found}) > 1
     for board, suffix in found:
@@ -195,27 +195,22 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     file = source.name
     header = [rearmed(cell) for cell in table.header]
     if is_trec_eval_output(header):
-        report.refuse(file, None, "the file is trec_eval's output for one run, not a leaderboard")
-        return
+        raise Refused("the file is trec_eval's output for one run, not a leaderboard")
     if any(map(is_number, header)):
         header = _long_header([header, *(cells for _, cells in table.rows)])
         if not header:
-            reason = "the table's first line has numbers; it must name the columns, as run, query, measure and value"
-            report.refuse(file, None, reason)
-            return
+            raise Refused(
+                "the table's first line has numbers; it must name the columns, as run, query, measure and value"
+            )
         table.rows.insert(0, (1, table.header))
     roles = roles_of(header)
     if len(header) < 2:
-        report.refuse(file, None, "the file is neither JSON nor a table in tab-separated columns")
-        return
+        raise Refused("the file is neither JSON nor a table in tab-separated columns")
     if "passage" in roles:
-        reason = f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs"
-        report.refuse(file, None, reason)
-        return
+        raise Refused(f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs")
     # Short rows are filled up to the header's length.
     if len(header) * len(table.rows) > (most := limit("VALUES")):
-        report.refuse(file, None, exceeded("the table has more than", "VALUES", most))
-        return
+        raise Refused(exceeded("the table has more than", "VALUES", most))
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
     if run_at < 0 and query_at < 0:
         run_at = 0
@@ -226,17 +221,15 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         cells = cells + [""] * (len(header) - len(cells))
         if run_at >= 0 and cells[run_at] == "_overall_":
             report.remark(file, number, "_overall_ is no run and left out")
-        elif len(cells) > len(header):
-            comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
-            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(header)}{comma}")
-        else:
-            try:
-                run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
-                query = good_id(cells[query_at], "query") if query_at >= 0 else ""
-                measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
-                rows.append(_Row(number, run, query, measure, cells))
-            except Refused as refused:
-                report.refuse(file, number, str(refused))
+            continue
+        with refusing(report, file, number):
+            if len(cells) > len(header):
+                comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
+                raise Refused(f"the row has {len(cells)} cells; the header has {len(header)}{comma}")
+            run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
+            query = good_id(cells[query_at], "query") if query_at >= 0 else ""
+            measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
+            rows.append(_Row(number, run, query, measure, cells))
     rank_at = roles.get("rank")
     values, texts = [], []
     for at, name in enumerate(header):
@@ -253,7 +246,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     if measure_at >= 0 and len(values) > 1:
         values = [at for at in values if at == roles.get("score")]
         if not values:
-            report.refuse(file, None, f"several columns of numbers ({', '.join(header)}): call one value")
+            raise Refused(f"several columns of numbers ({', '.join(header)}): call one value")
     measures = list(dict.fromkeys(row.measure for row in rows))
     for at in values:
         for measure in measures:

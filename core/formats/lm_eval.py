@@ -13,7 +13,7 @@ from core.errors import Report
 from core.formats.exam import item_id
 from core.formats.file_kind import Beginning, FileKind
 from core.formats.responses_matrix import SatElsewhere
-from core.formats.source import WHOLE, Limits, Refused, Source, first_of, good_id, open_lines, parse_object
+from core.formats.source import WHOLE, Limits, Refused, Source, first_of, good_id, open_objects, refusing
 from core.text import clean_text, first_few, without_marks
 from core.types import Question
 
@@ -38,15 +38,11 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
         report: takes refused lines, and notes on verdicts and filters that are left out.
         student: name of the examinee; for None the folder of a file that the harness named, else the file.
     """
-    refused_before = report.count
     verdicts: dict[str, bool] = {}
     questions: list[Question] = []
     counted: Any = None
-    for number, line in open_lines(source, report, Limits(WHOLE)):
-        if not line or line.isspace():
-            continue
-        try:
-            row = parse_object(line)
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
             question = _question(row)
             used = row.get("filter")
             counted = counted if verdicts else used
@@ -62,10 +58,7 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
                 report.remark(source.name, number, "there is no acc_norm: acc is taken, whatever the choices' lengths")
             verdicts[question.question_id] = _verdict(row)
             questions.append(question)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-    if not verdicts and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no samples in it")
+    report.require(verdicts, source.name, "samples")
     return SatElsewhere(student or _student(source), verdicts, questions)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from core.errors import Report
-from core.formats.source import Refused, Source, good_id, good_text, parse_pairs
+from core.formats.source import Refused, Source, good_id, good_text, parse_pairs, refusing
 from core.types import MAX_WEIGHT, Query, Question
 
 _START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
@@ -37,27 +37,22 @@ def read_nugget_map(
     unknown: set[str] = set()
     for query, nuggets in parse_pairs(source, report, start, lines):
         place = f"query {query[:40]}"
-        try:
+        with refusing(report, source.name, None, f"{place}: "):
             query_id = good_id(query, "query")
             if query_id in seen:
                 raise Refused("it is in the map already")
             if not isinstance(nuggets, tuple):
                 raise Refused("its nuggets are not an object")
-        except Refused as refused:
-            report.refuse(source.name, None, f"{place}: {refused}")
-            continue
-        seen.add(query_id)
-        empty += not nuggets
-        questions: dict[str, Question] = {}
-        for nugget, content in nuggets:
-            try:
-                question = _nugget(query_id, good_id(nugget, "nugget"), content)
-                if questions.setdefault(question.question_id, question) is not question:
-                    raise Refused("the query has it already")
-                unknown |= dict(content).keys() - {"text", "relevance"}
-            except Refused as refused:
-                report.refuse(source.name, None, f"{place}, nugget {nugget[:40]}: {refused}")
-        yield Query(query_id, ""), list(questions.values())
+            seen.add(query_id)
+            empty += not nuggets
+            questions: dict[str, Question] = {}
+            for nugget, content in nuggets:
+                with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
+                    question = _nugget(query_id, good_id(nugget, "nugget"), content)
+                    if questions.setdefault(question.question_id, question) is not question:
+                        raise Refused("the query has it already")
+                    unknown |= dict(content).keys() - {"text", "relevance"}
+            yield Query(query_id, ""), list(questions.values())
     if empty:
         report.remark(source.name, None, f"queries without nuggets: {empty}")
     for name in sorted(unknown):

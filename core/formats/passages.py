@@ -42,7 +42,6 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
     Yields:
         Passages in file order.
     """
-    refused_before = report.count
     any_read = False
     lines = open_lines(source, report)
     for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
@@ -57,8 +56,7 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
             note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
         any_read = True
         yield passage
-    if not any_read and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no passages in it")
+    report.require(any_read, source.name, "passages")
 
 
 def write_passages(passages: Iterable[Passage], out: TextIO) -> None:

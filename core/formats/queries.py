@@ -27,6 +27,7 @@ from core.formats.source import (
     open_rows,
     parse_json,
     parse_pairs,
+    refusing,
     value_of,
 )
 from core.types import Query, Subtopic
@@ -54,7 +55,6 @@ def read_queries(source: Source, report: Report) -> list[Query]:
         The queries in file order, each id once.
     """
     seen: dict[str, tuple[Query, int]] = {}
-    refused_before = report.count
     for number, query in _read(source, report):
         before = seen.setdefault(query.query_id, (query, number))
         if before[1] == number and before[0] is query:
@@ -64,8 +64,7 @@ def read_queries(source: Source, report: Report) -> list[Query]:
         else:
             reason = f"query {query.query_id} is already on line {before[1]} with another content"
             report.refuse(source.name, number, reason)
-    if not seen and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no queries in it")
+    report.require(seen, source.name, "queries")
     return [query for query, _ in seen.values()]
 
 
@@ -148,14 +147,12 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
         yield from read(source, report, number, [line, *(rest for _, rest in lines)])
         return
     for at, row in open_rows(chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
-        try:
+        with refusing(report, source.name, at):
             if is_outline(row):
                 yield at, outline_of(row)
                 continue
             yield at, query_of(row)
             note_unread(row, _READ, source.name, at, report)
-        except Refused as refused:
-            report.refuse(source.name, at, str(refused))
 
 
 def _is_row(line: str) -> bool:
@@ -173,20 +170,15 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
     """The pages of a JSON list, numbered in place of lines."""
     report.whole(source.name)
     text = "\n".join(lines)
-    try:
+    with refusing(report, source.name, start):
         rows = parse_json(text)
         if not is_outline_list(text):
             raise Refused("the list is no outline of TREC CAR: objects with page_id, page_name and headings")
-    except Refused as refused:
-        report.refuse(source.name, start, str(refused))
-        return
-    for at, row in enumerate(rows, 1):
-        try:
-            if not isinstance(row, dict):
-                raise Refused("it is not an object")
-            yield at, outline_of(row)
-        except Refused as refused:
-            report.refuse(source.name, None, f"page {at}: {refused}")
+        for at, row in enumerate(rows, 1):
+            with refusing(report, source.name, None, f"page {at}: "):
+                if not isinstance(row, dict):
+                    raise Refused("it is not an object")
+                yield at, outline_of(row)
 
 
 def _of_cells(line: str) -> dict[str, Any]:
@@ -201,10 +193,8 @@ def _of_cells(line: str) -> dict[str, Any]:
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
     for query_id, query_text in parse_pairs(source, report, start, lines):
-        try:
+        with refusing(report, source.name, start):
             yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
-        except Refused as refused:
-            report.refuse(source.name, start, str(refused))
 
 
 _NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")

@@ -33,6 +33,7 @@ from core.formats.source import (
     open_rows,
     parse_json,
     peek,
+    refusing,
     said_cell,
     value_of,
 )
@@ -110,7 +111,6 @@ def read_bank(source: Source, report: Report) -> BankFile:
     queries: dict[str, Query] = {}
     first_lines: dict[str, int] = {}
     questions: list[Question] = []
-    refused_before = report.count
     prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
     for number, query, found in _read(source, report):
         if query is not None:
@@ -122,8 +122,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
             else:
                 reason = f"question id {question.question_id} is already on line {first}"
                 report.refuse(source.name, number, reason)
-    if not questions and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no questions in it")
+    report.require(questions, source.name, "questions")
     return BankFile(list(queries.values()), questions, prefix)
 
 
@@ -216,13 +215,11 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
         return
     texts = (*PAIR_TEXTS, "question_id")
     for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _pair, exact=True):
-        try:
+        with refusing(report, source.name, number):
             if is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row, source.name, number, report)
             else:
                 yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
 
 
 def _pair(line: str) -> dict[str, Any]:

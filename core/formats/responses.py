@@ -22,6 +22,7 @@ from core.formats.source import (
     parse_json,
     parse_object,
     parse_pairs,
+    refusing,
     value_of,
 )
 from core.text import clean_text
@@ -49,7 +50,7 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
     """
     found: dict[tuple[str, str], Response] = {}
     for source in sources:
-        refused_before, any_read = report.count, False
+        any_read = False
         for response in _read(source, report):
             any_read = True
             key = (response.run, response.query_id)
@@ -61,8 +62,7 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
                 report.remark(source.name, response.line, "the response has no words: it counts as a skipped query")
             else:
                 found[key] = response
-        if not any_read and report.count == refused_before:
-            report.refuse(source.name, None, "the file has no responses in it")
+        report.require(any_read, source.name, "responses")
     return list(found.values())
 
 
@@ -91,10 +91,8 @@ def _read(source: Source, report: Report) -> Iterator[Response]:
             yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
             return
         first = False
-        try:
+        with refusing(report, source.name, number):
             yield _response(parse_object(line), source, number, report)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
 
 
 def _is_row(line: str) -> bool:
@@ -170,10 +168,8 @@ def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterat
     for query, value in parse_pairs(source, report, start, lines):
         by_run = value if isinstance(value, tuple) else ((source.stem, value),)
         for run, words in by_run:
-            try:
+            with refusing(report, source.name, None, f"query {query[:40]}, run {run[:40]}: "):
                 yield Response(good_id(run, "run"), good_id(query, "query"), _text(words), file=source.name)
-            except Refused as refused:
-                report.refuse(source.name, None, f"query {query[:40]}, run {run[:40]}: {refused}")
 
 
 _TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines
+from core.formats.source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines, refusing
 from core.tables import disarmed, rearmed
 from core.types import Question
 
@@ -44,7 +44,6 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     Returns:
         The students in file order.
     """
-    refused_before = report.count
     items: list[str] = []
     found: dict[str, SatElsewhere] = {}
     for number, cells in table_lines(source, report):
@@ -68,8 +67,7 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
             report.refuse(source.name, number, str(refused))
             if not items:
                 return []
-    if not found and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no students in it")
+    report.require(found, source.name, "students")
     return list(found.values())
 
 
@@ -98,14 +96,12 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
     for number, line in open_lines(source, report, Limits(SMALL)):
         if not line.strip():
             continue
-        try:
+        with refusing(report, source.name, number):
             separator = header_of(line)[0] if separator is None else separator
             cells = [rearmed(cell) for cell in cells_of(line, separator)]
             names = [cell.lower() for cell in cells] if not found else names
             at = next((names.index(name) for name in STUDENT if name in names), 0)
             found.append((number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]))
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
     return found
 
 

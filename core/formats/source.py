@@ -11,6 +11,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -88,6 +89,19 @@ class Source:
 
 class Refused(ValueError):
     """Why one line cannot be used; a reader turns it into a problem with file and line."""
+
+
+@contextmanager
+def refusing(report: Report, file: str, line: int | None, place: str = "") -> Iterator[None]:
+    """Report a `Refused` of the block, which ends there.
+
+    Args:
+        place: what stands before the reason.
+    """
+    try:
+        yield
+    except Refused as refused:
+        report.refuse(file, line, f"{place}{refused}")
 
 
 class _Broken(Exception):
@@ -346,6 +360,14 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused("the line is not a JSON object")
     return value
+
+
+def open_objects(source: Source, report: Report, limits: Limits | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream the objects of JSONL with their lines, blank lines left out; `report` takes lines that are none."""
+    for number, line in open_byte_lines(source, report, limits):
+        if line and not line.isspace():
+            with refusing(report, source.name, number):
+                yield number, parse_object(line)
 
 
 def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:

@@ -27,7 +27,6 @@ def read_factors(source: Source, report: Report) -> Factors:
             with its level of each, empty where it is not known.
         report: takes refused lines.
     """
-    refused_before = report.count
     names: list[str] = []
     found: Factors = {}
     for number, cells in table_lines(source, report):
@@ -51,8 +50,7 @@ def read_factors(source: Source, report: Report) -> Factors:
             report.refuse(source.name, number, str(refused))
             if not names:
                 return {}
-    if not found and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no students in it")
+    report.require(found, source.name, "students")
     return found
 
 

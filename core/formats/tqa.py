@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.errors import Report
-from core.formats.source import Refused, Source, good_id, good_text, parse_json
+from core.formats.source import Refused, Source, good_id, good_text, parse_json, refusing
 from core.types import Query, Question
 
 CAR_PREFIX = "tqa2:"
@@ -38,11 +38,9 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
         right choice as the answer key. Without choices, or only one, it is a plain question. A question whose key is
         none of its choices is left out, as the authors of EXAM++ do it.
     """
-    try:
+    lessons: list[Any] = []
+    with refusing(report, source.name, None):
         lessons = parse_json(text)
-    except Refused as refused:
-        report.refuse(source.name, None, str(refused))
-        return
     for at, lesson in enumerate(lessons, 1):
         place = f"lesson {at}"
         try:
@@ -58,15 +56,12 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
             continue
         found = []
         for name, content in asked.items():
-            try:
+            with refusing(report, source.name, None, f"{place}, question {name[:40]}: "):
                 question = _question(query.query_id, name, content)
-            except Refused as refused:
-                report.refuse(source.name, None, f"{place}, question {name[:40]}: {refused}")
-                continue
-            if question is None:
-                report.remark(source.name, None, "the right answer of a question is none of its choices: left out")
-            else:
-                found.append(question)
+                if question is None:
+                    report.remark(source.name, None, "the right answer of a question is none of its choices: left out")
+                else:
+                    found.append(question)
         if found:
             yield query, found
 

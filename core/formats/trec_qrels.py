@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from core.errors import InputError, Report
-from core.formats.columns import INTEGER, kind_of_map, layout_of, open_ranked
-from core.formats.file_kind import Beginning, FileKind
+from core.formats.columns import INTEGER, is_ranked, kind_of_map, open_ranked
+from core.formats.file_kind import FileKind
 from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id
 from core.types import Judgment
 
@@ -33,7 +33,6 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
         The judgments in file order with their line numbers, each (query, passage) once.
     """
     seen: dict[tuple[str, str], tuple[int, int]] = {}
-    refused_before = report.count
     for number, (query, _, passage, value) in open_ranked(
         source, report, "qrels", COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
     ):
@@ -54,8 +53,7 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                 f"query {query}, passage {passage} has value {relevance} here"
                 f" and {seen[key][0]} on line {seen[key][1]}",
             )
-    if not seen and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no judgments in it")
+    report.require(seen, source.name, "judgments")
     return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
 
 
@@ -95,11 +93,6 @@ def _relevance(value: str) -> int:
     return int(value)
 
 
-def _is_table(beginning: Beginning) -> bool:
-    layout = layout_of(beginning)
-    return layout is not None and layout.kind == "qrels" and not layout.doubt
-
-
 KIND = FileKind(
     name="qrels",
     title="Qrels (judgments)",
@@ -109,7 +102,7 @@ KIND = FileKind(
     write=write_qrels,
     looks_like={
         "map": lambda beginning: kind_of_map(beginning) == "qrels",
-        "columns": _is_table,
+        "columns": lambda beginning: is_ranked(beginning, "qrels"),
         "name": lambda beginning: beginning.named("qrels", "qrel"),
     },
     judges=True,

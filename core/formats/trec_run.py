@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
 from core.errors import Report
-from core.formats.columns import kind_of_map, layout_of, open_ranked
-from core.formats.file_kind import Beginning, FileKind
+from core.formats.columns import is_ranked, kind_of_map, open_ranked
+from core.formats.file_kind import FileKind
 from core.formats.source import Refused, Source, good_id, said_cell
 from core.formats.trec_qrels import word
 from core.limits import exceeded, limit
@@ -47,7 +47,6 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     Yields:
         The lines in file order.
     """
-    refused_before = report.count
     lines_of: Counter[str] = Counter()
     tag, tag_before, query_before, number = "", "", "", 0
     for number, cells in open_ranked(source, report, "runs", COLUMNS, "a run line"):
@@ -74,8 +73,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         yield RunLine(query, number, tag, passage, _rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
         report.refuse(source.name, number, f"the tag is {tag}, not {tag_before}; the file seems cut off here")
-    if not lines_of and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no ranking in it")
+    report.require(lines_of, source.name, "ranking")
 
 
 def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
@@ -139,11 +137,6 @@ def _rank(text: str) -> float | None:
     return None if math.isnan(rank) else rank
 
 
-def _is_table(beginning: Beginning) -> bool:
-    layout = layout_of(beginning)
-    return layout is not None and layout.kind == "runs" and not layout.doubt
-
-
 KIND = FileKind(
     name="runs",
     title="Runs",
@@ -153,7 +146,7 @@ KIND = FileKind(
     write=write_run,
     looks_like={
         "map": lambda beginning: kind_of_map(beginning) == "runs",
-        "columns": _is_table,
+        "columns": lambda beginning: is_ranked(beginning, "runs"),
         "name": lambda beginning: beginning.named("run"),
     },
 )
