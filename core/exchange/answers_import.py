@@ -149,18 +149,6 @@ def _shown(words: Words) -> str:
     return f"{quoted(text)} with the key {'unknown' if key is None else quoted(key)}"
 
 
-def _banked(cursor: Cursor) -> list[tuple[str, str | None, int]]:
-    """Every question of the bank: its id, what a student is asked by it, where that is known, and its words' key."""
-    return [
-        (item, _asked(text, answer_key, json.loads(choices)), text_key)
-        for item, text, answer_key, choices, text_key in cursor.execute(
-            "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
-            " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
-            {"version": bank_version(cursor)},
-        ).fetchall()
-    ]
-
-
 def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
     """Question, key and choices in one text, as answers are kept of; None where the key is none of the choices."""
     at = key_position(Asked(text or "", answer_key or "", tuple(given)))
@@ -172,8 +160,14 @@ def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> st
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     """What answers to items are about: their words with key and choices, else the words or the id alone."""
+    rows = cursor.execute(
+        "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
+        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
+        {"version": bank_version(cursor)},
+    ).fetchall()
+    asked = {item: _asked(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
     return {
-        item: text_key if asked is None else question_text_key(cursor, asked)
-        for item, asked, text_key in _banked(cursor)
+        item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
+        for item, *_, text_key in rows
         if item in items
     }

@@ -7,7 +7,8 @@ all of it is written in one transaction. A preview writes to a passing copy.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from core.atomic_files import WorkingFolder
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.answers_import import write_answers, write_factors
-from core.exchange.exam_import import write_exam_items
+from core.exchange.exam_import import bank_version, write_exam_items
 from core.exchange.generated_import import write_answer_verdicts, write_generated
 from core.exchange.graded_batches import GradedFiles
 from core.exchange.graded_import import GradedImport
@@ -61,7 +62,7 @@ from core.project import (
     write_responses,
 )
 from core.text import first_few
-from core.types import Board, Judgment, Query, Question
+from core.types import Board, Query, Question
 
 
 @dataclass(frozen=True)
@@ -299,23 +300,17 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
 
 
 def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read: dict[str, tuple[Source, list[Judgment], dict[str, int]]] = {}
-    for source in sources:
-        lines = trec_qrels.read_qrels_lines(source, report)
-        first_lines: dict[str, int] = {}
-        for judgment, line in lines:
-            first_lines.setdefault(judgment.query_id, line)
-        name = (options.source if len(sources) == 1 else None) or KINDS_OF_FILE["qrels"].source_name(source)
-        if name in read:
-            report.refuse(source.name, None, f"another file gives the source {name} too; rename one of them")
-        read[name] = (source, [judgment for judgment, _ in lines], first_lines)
+    read = _by_name(sources, options, report, trec_qrels.read_qrels_lines)
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         written = 0
-        for name, (source, found, first_lines) in read.items():
-            unknown = set(_unknown(cursor, source, first_lines, options, report))
+        for name, (file, found) in read.items():
+            first_lines: dict[str, int] = {}
+            for judgment, line in found:
+                first_lines.setdefault(judgment.query_id, line)
+            unknown = set(_unknown(cursor, file, first_lines, options, report))
             report.raise_if_refused(_NAME_QUERIES)
-            stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
+            stage_judgments(cursor, [judgment for judgment, _ in found if judgment.query_id not in unknown])
             written += write_judgments(cursor, name, keeper)
         refresh_pool(cursor)
         return {"sources": len(sources), "judgments": written}
@@ -323,9 +318,7 @@ def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: 
     return write
 
 
-def _unknown(
-    cursor: Cursor, source: Source, first_lines: Mapping[str, int], options: Options, report: Report
-) -> list[str]:
+def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
     """Query ids of a file that the project does not have; refused or remarked on as the options say."""
     unknown = unknown_queries(cursor, first_lines)
     if unknown and add_topics(cursor, unknown):
@@ -333,9 +326,9 @@ def _unknown(
     if unknown:
         say = report.remark if options.skip_unknown else report.refuse
         reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
-        say(source.name, first_lines[unknown[0]], reason)
+        say(file, first_lines[unknown[0]], reason)
     if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
-        report.refuse(source.name, None, NOTHING_LEFT)
+        report.refuse(file, None, NOTHING_LEFT)
     return unknown
 
 
@@ -430,7 +423,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
     rows = cursor.execute(
         "SELECT question_id, query_id FROM bank_at($version) JOIN questions USING (question_key)"
         " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
-        {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
+        {"version": bank_version(cursor)},
     ).fetchall()
     rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
     if rest:
@@ -538,25 +531,27 @@ def _students(sources: Sequence[Source], report: Report, options: Options, folde
     return lambda cursor, keeper, author: write_factors(cursor, read, author)
 
 
-def _generated(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = _by_name(sources, options, report, read_answers)
-
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        return _summed(write_generated(cursor, name, found, file, author) for name, (file, found) in read.items())
-
-    return write
-
-
-def _answer_verdicts(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = _by_name(sources, options, report, read_answer_verdicts)
-
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        return _summed(write_answer_verdicts(cursor, name, found, file, author) for name, (file, found) in read.items())
-
-    return write
-
-
 Row = TypeVar("Row")
+
+
+def _named_files(
+    read: Callable[[Source, Report], list[Row]],
+    write: Callable[[Cursor, str, list[Row], str, str], Mapping[str, int]],
+) -> Reader:
+    """How files are imported that are kept under a name each: read one by one, and written one by one."""
+
+    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+        files = _by_name(sources, options, report, read)
+
+        def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+            total: Counter[str] = Counter()
+            for name, (file, found) in files.items():
+                total.update(write(cursor, name, found, file, author))
+            return dict(total)
+
+        return write_all
+
+    return read_all
 
 
 def _by_name(
@@ -570,14 +565,6 @@ def _by_name(
             report.refuse(source.name, None, f"another file has the name {name}, too; rename one of them")
         found[name] = (source.name, read(source, report))
     return found
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for count in counts:
-        for name, number in count.items():
-            total[name] = total.get(name, 0) + number
-    return total
 
 
 def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -612,7 +599,7 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "lm-eval": Importer(_answers(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
     "students": Importer(_students, NOTHING_LARGE),
-    "answers": Importer(_generated, frozenset({"generated_answers"})),
-    "answer-verdicts": Importer(_answer_verdicts, NOTHING_LARGE),
+    "answers": Importer(_named_files(read_answers, write_generated), frozenset({"generated_answers"})),
+    "answer-verdicts": Importer(_named_files(read_answer_verdicts, write_answer_verdicts), NOTHING_LARGE),
 }
 """What can be imported, and how; in the order in which one kind builds on another."""

@@ -78,32 +78,27 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
     begin = (peek(source, 4_000) or "").lstrip("\ufeff \t\r\n")
     head = begin.partition("\n")[0].lower()
     if begin.startswith("{"):
-        read = _jsonl(source, report)
+        read = open_objects(source, report, Limits(SMALL))
     elif "query_id" in head and "passage_id" in head:
         read = _table(source, report)
     else:
         read = _qrels(source, report)
     found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
     any_line = False
-    for line, number in read:
-        any_line = True
-        if line.judgment is None and not line.cannot_say:
-            continue
-        key = (line.query_id, line.passage_id, line.assessor)
-        if key in found and found[key][0] != line:
-            report.refuse(source.name, number, f"the passage is judged otherwise on line {found[key][1]}")
-        found.setdefault(key, (line, number))
+    for number, row in read:
+        with refusing(report, source.name, number):
+            line = _line(row)
+            any_line = True
+            if line.judgment is None and not line.cannot_say:
+                continue
+            before, at = found.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
+            if before != line:
+                raise Refused(f"the passage is judged otherwise on line {at}")
     report.require(any_line, source.name, "passages")
     return list(found.values())
 
 
-def _jsonl(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
-    for number, row in open_objects(source, report, Limits(SMALL)):
-        with refusing(report, source.name, number):
-            yield _line(row), number
-
-
-def _table(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
+def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
     names: Sequence[str] = ()
     for number, cells in table_lines(source, report):
         if not names:
@@ -112,15 +107,14 @@ def _table(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
         with refusing(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(f"the line has {len(cells)} cells, the header {len(names)}")
-            yield _line(dict(zip(names, cells, strict=True))), number
+            yield number, dict(zip(names, cells, strict=True))
 
 
-def _qrels(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
+def _qrels(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, (query, _, passage, value) in open_columns(
         source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
     ):
-        with refusing(report, source.name, number):
-            yield _line({"query_id": query, "passage_id": passage, "judgment": value}), number
+        yield number, {"query_id": query, "passage_id": passage, "judgment": value}
 
 
 def _line(row: dict[str, Any]) -> SheetLine:

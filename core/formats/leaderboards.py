@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -22,7 +21,7 @@ from core.formats.source import (
     header_of,
     is_number,
     open_lines,
-    parse_json,
+    parse_pairs,
     refusing,
     said_cell,
 )
@@ -86,14 +85,14 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     Returns:
         Boards in file order, named by the file, and by the measure where it has several.
     """
-    lines = [
-        (number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()
-    ]
+    lines = list(open_lines(source, report, Limits(SMALL)))
+    filled = [(number, line) for number, line in lines if line and not line.isspace()]
     found: list[tuple[Board, str]] = []
-    if lines and lines[0][1].lstrip().startswith("{"):
-        found = [(board, "") for board in _of_json(source, lines, report)]
+    if filled and filled[0][1].lstrip().startswith("{"):
+        with refusing(report, source.name, filled[0][0]):
+            found = [(board, "") for board in _of_json(source, lines, report)]
     else:
-        tables = list(_tables(lines, source.name, report))
+        tables = list(_tables(filled, source.name, report))
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
             with refusing(report, source.name, None):
@@ -345,24 +344,18 @@ def _number(cell: str, what: str) -> float | None:
 
 
 def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
-    report.whole(source.name)
-    try:
-        content = parse_json("\n".join(line for _, line in lines))
-        nested = all(isinstance(value, dict) for value in content.values())
-        if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
-            raise Refused(
-                f"{first_few(others)}: unknown measures; import judgments as qrels and rankings as runs, and write"
-                " unusual measures as a table"
-            )
-        maps = content if nested else {"score": content}
-        if any("_overall_" in scores for scores in maps.values()):
-            report.remark(source.name, None, "_overall_ is no run and left out")
-        return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
-    except Refused as refused:
-        place = refused.__cause__
-        line = lines[place.lineno - 1][0] if isinstance(place, json.JSONDecodeError) else lines[0][0]
-        report.refuse(source.name, line, str(refused))
-        return []
+    pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
+    content = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
+    nested = all(isinstance(value, dict) for value in content.values())
+    if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
+        raise Refused(
+            f"{first_few(others)}: unknown measures; import judgments as qrels and rankings as runs, and write"
+            " unusual measures as a table"
+        )
+    maps = content if nested else {"score": content}
+    if any("_overall_" in scores for scores in maps.values()):
+        report.remark(source.name, None, "_overall_ is no run and left out")
+    return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
 
 
 def _of_map(scores: dict[str, Any]) -> list[BoardRow]:

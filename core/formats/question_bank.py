@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 import sys
@@ -38,7 +37,7 @@ from core.formats.source import (
     value_of,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
-from core.tables import disarmed, rearmed
+from core.tables import csv_text, rearmed
 from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
 COLUMNS = (
@@ -142,14 +141,13 @@ def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
         questions: what to write; choices become a JSON list in one cell.
         out: a text file opened with newline="".
     """
-    # The csv module quotes a carriage return inside a cell only where line ends have one too.
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for question in questions:
         row = question_row(question)
         row["active"] = "true" if question.active else "false"
         row["choices"] = orjson.dumps(row["choices"]).decode() if question.choices else ""
-        writer.writerow([cell if name == "weight" else _disarmed(cell) for name, cell in row.items()])
+        rows.append(list(row.values()))
+    out.write(csv_text(COLUMNS, rows))
 
 
 def question_row(question: Question) -> dict[str, Any]:
@@ -325,12 +323,6 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
         cell = row["choices"].strip()
         row["choices"] = parse_json(cell) if cell.startswith("[") else [c.strip() for c in cell.split("|")]
     return row
-
-
-def _disarmed(cell: str | None) -> str:
-    if cell is None:
-        return ""
-    return disarmed(cell)
 
 
 def _given(row: dict[str, Any], name: str, default: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.pipelines import (
     VALUE_COLUMNS,
     Checked,
