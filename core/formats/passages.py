@@ -87,10 +87,6 @@ def _of_cells(line: str) -> dict[str, Any]:
     return {"passage_id": passage_id.strip(), "text": text.strip()}
 
 
-def _is_record(beginning: Beginning) -> bool:
-    return _are_keys(beginning.keys, beginning)
-
-
 def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
     if is_outline(keys) or not has_keys(keys):
         return False
@@ -116,5 +112,5 @@ KIND = FileKind(
     extensions=("jsonl", "tsv"),
     read=read_passages,
     write=write_passages,
-    looks_like={"record": _is_record, "cells": _is_table},
+    looks_like={"record": lambda beginning: _are_keys(beginning.keys, beginning), "cells": _is_table},
 )
