@@ -292,7 +292,7 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
     for number, run, query, _, cells in rows:
         if not cells[places.score]:
             continue
-        try:
+        with refusing(report, file, number):
             score, error, rank = (
                 None if at is None else _number(cells[at], f"{what} of run {run}")
                 for at, what in ((places.score, measure), (places.error, "standard error"), (places.rank, "rank"))
@@ -303,20 +303,17 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
                     f"the run {run} is on line {seen[told]} too, and no column tells the rows apart: call a column of"
                     " queries query, and one of measures measure"
                 )
-        except Refused as refused:
-            report.refuse(file, number, str(refused))
-            continue
-        if score is None:
-            report.remark(file, number, f"{measure} is not known (nan); the run is left out of its board")
-        elif query and query not in MEANS:
-            per_query.setdefault(run, {}).setdefault(query, score)
-        elif run in board:
-            report.remark(file, number, f"the run has {measure} already; its first number counts")
-        elif rank is None and ORIGINAL_RANK.fullmatch(measure):
-            # A table with a rank column is our own: there the score is minus the rank already.
-            board[run] = BoardRow(run, -score, None, score)
-        else:
-            board[run] = BoardRow(run, score, error, rank)
+            if score is None:
+                report.remark(file, number, f"{measure} is not known (nan); the run is left out of its board")
+            elif query and query not in MEANS:
+                per_query.setdefault(run, {}).setdefault(query, score)
+            elif run in board:
+                report.remark(file, number, f"the run has {measure} already; its first number counts")
+            elif rank is None and ORIGINAL_RANK.fullmatch(measure):
+                # A table with a rank column is our own: there the score is minus the rank already.
+                board[run] = BoardRow(run, -score, None, score)
+            else:
+                board[run] = BoardRow(run, score, error, rank)
     queries = max(map(len, per_query.values()), default=0)
     for run, scores in per_query.items():
         mean = math.fsum(scores.values()) / len(scores)

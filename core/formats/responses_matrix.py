@@ -47,7 +47,7 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     items: list[str] = []
     found: dict[str, SatElsewhere] = {}
     for number, cells in table_lines(source, report):
-        try:
+        with refusing(report, source.name, number):
             if not items:
                 items = _items(cells)
                 continue
@@ -63,10 +63,8 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
                 if cell:
                     verdicts[item] = VERDICTS[cell]
             found[student] = SatElsewhere(student, verdicts)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-            if not items:
-                return []
+        if not items:
+            return []
     report.require(found, source.name, "students")
     return list(found.values())
 

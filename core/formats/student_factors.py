@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
 from core.formats.responses_matrix import STUDENT, is_verdicts, table_lines
-from core.formats.source import Refused, Source, good_id
+from core.formats.source import Refused, Source, good_id, refusing
 
 ALIASES = {
     "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",
@@ -30,7 +30,7 @@ def read_factors(source: Source, report: Report) -> Factors:
     names: list[str] = []
     found: Factors = {}
     for number, cells in table_lines(source, report):
-        try:
+        with refusing(report, source.name, number):
             if not names:
                 names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
                 if not names or len(set(names)) < len(names):
@@ -46,10 +46,8 @@ def read_factors(source: Source, report: Report) -> Factors:
             if usual != level:
                 report.remark(source.name, number, f"the retrieval '{level}' is read as {usual}")
                 found[student]["retrieval"] = usual
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-            if not names:
-                return {}
+        if not names:
+            return {}
     report.require(found, source.name, "students")
     return found
 
