@@ -106,7 +106,7 @@ def test_a_grader_that_checks_answers_grades_the_questions_that_have_a_key(fille
     name, final = graded(filled, "answer", server)
     assert (final.graded, final.failed) == (6, 0), "two questions with a key, three passages"
     assert label_of(filled, name) == {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0}
-    assert coverage(filled, basis(filled, Policy(grader=name)))[1]["one"]["q1"] == 0.5, "1 is the top of this scale"
+    assert coverage(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top of this scale"
 
 
 def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_grades(
