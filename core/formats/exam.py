@@ -24,6 +24,7 @@ from core.formats.source import (
     refusing,
     value_of,
 )
+from core.formats.student_factors import not_retrieved
 from core.text import clean_text, without_marks
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
@@ -143,7 +144,7 @@ def _item(content: object, file: str, report: Report) -> ExamItem | None:
         key or "",
         None if documentation is None else _text(documentation, "documentation"),
         None if topic is None else _text(topic, "topic").strip(),
-        _retrieved(content.get("retrieved_context")),
+        _retrieved(content.get("retrieved_context"), file, report),
     )
     return item if key is not None else None
 
@@ -167,7 +168,7 @@ def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | N
     return choices[at] if at < len(choices) else None
 
 
-def _retrieved(value: object) -> dict[str, tuple[str, ...]]:
+def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -176,6 +177,9 @@ def _retrieved(value: object) -> dict[str, tuple[str, ...]]:
     for name, texts in value.items():
         if not isinstance(texts, list):
             raise Refused(f"its retrieved_context of {name[:40]} is not a list of texts")
+        if usual := not_retrieved(name):
+            report.remark(file, None, f"retrieved_context of {name[:40]} is {usual}, which needs no texts: left out")
+            continue
         # A text that a retriever found twice stands at its best place.
         clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)
         found[good_id(name, "retriever")] = tuple(clean)

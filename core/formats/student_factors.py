@@ -15,6 +15,12 @@ ALIASES = {
 _NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
 """Levels of `retrieval` without a retriever, in small letters: in Guinet et al. an open book is the item's passage."""
 
+
+def not_retrieved(name: str) -> str | None:
+    """The usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other retrieval."""
+    return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
+
+
 Factors = dict[str, dict[str, str]]
 """Level by factor, by student."""
 
@@ -42,7 +48,7 @@ def read_factors(source: Source, report: Report) -> Factors:
                 raise Refused(f"the student {student} {fault}")
             found[student] = {name: good_id(cell, name) for name, cell in zip(names, cells[1:], strict=True) if cell}
             level = found[student].get("retrieval", "")
-            usual = _NOT_RETRIEVED.get("".join(filter(str.isalnum, level.lower())), level)
+            usual = not_retrieved(level) or level
             if usual != level:
                 report.remark(source.name, number, f"the retrieval '{level}' is read as {usual}")
                 found[student]["retrieval"] = usual

@@ -51,6 +51,13 @@ def test_an_exam_is_recognised_read_and_written_again() -> None:
     assert exam.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
 
 
+def test_contexts_of_an_open_and_a_closed_book_are_no_retrievals() -> None:
+    report = Report()
+    contexts = {"open_book": ["Foam is foam."], "closed-book": [], "DPR": ["Foam is foam."]}
+    (found,) = exam.read_exam(source([ITEMS[1] | {"retrieved_context": contexts}]), report)
+    assert list(found.retrieved) == ["DPR"] and len(report.notes) == 2 and report.count == 0
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
