@@ -12,7 +12,7 @@ from core.project import Cursor
 from core.types import Said
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
-"""Of a claim, in SQL: nobody else is dealt the query. A later end is that of a clock which was put back since."""
+"""SQL condition for a live claim of a query. A later end comes from a clock that was put back."""
 
 FINAL = ("judged", "cannot say")
 """What settles a passage in a turn; everything else leaves it open."""

@@ -39,7 +39,7 @@ class Door:
 
 def door_file(path: Path) -> Path:
     """Where the door of a project stands: beside its file, whatever link leads there."""
-    # Unlike Path.resolve, it returns a link that leads to itself, which whoever opens it refuses with a sentence.
+    # Unlike Path.resolve, it returns a link that leads to itself. Opening it then fails with a sentence.
     file = Path(os.path.realpath(path))
     return file.with_name(f"{file.name}.door")
 

@@ -40,7 +40,7 @@ class QuestionWorth:
         answered: the share of these that answers it at the min rating; None where there is none.
         discrimination, difficulty: of the model, difficulty that of the min rating; None where all or none answer it.
         at_top, overall: mean information at the abilities of the top quarter, and of all; None there too.
-        verdict: how the question tells systems apart, whoever the examinees are: see `question_verdicts`.
+        verdict: how the question separates systems, see `question_verdicts`.
         alike: the id of the earlier question of the same query that a redundant one repeats.
         suggestion: what to do about its weight, in words.
     """

@@ -34,7 +34,7 @@ from core.limits import limit
 
 CONNECT_SECONDS = 10.0
 FIRST_LIMIT = 60.0
-"""Seconds for a call at first, where nobody says how long one may take."""
+"""Seconds for a call at first, if no time limit is set."""
 LONGEST_ADAPTED = 600.0
 """Seconds for a call at most then, however slow the endpoint shows itself to be."""
 LENIENCE = 4

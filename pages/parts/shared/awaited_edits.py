@@ -1,4 +1,4 @@
-"""Disagreements that an edit of a question will settle, from the moment somebody is led to the bank until its save."""
+"""Disagreements that the next save of an edited question settles."""
 
 from __future__ import annotations
 

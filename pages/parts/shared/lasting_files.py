@@ -99,6 +99,6 @@ def install() -> None:
 
 
 def _make_for(person: str | None, make: Callable[[], Any]) -> Any:
-    """Make a file when its button is pressed: Streamlit asks for it in a thread that knows nobody."""
+    """Make a file when its button is pressed. Streamlit asks for it in a thread without a session."""
     _drawn_for.set(person)
     return make()

@@ -107,7 +107,7 @@ def forget(files: Iterable[UploadedFile]) -> None:
 
 
 def release_uploads() -> None:
-    """Drop the sessions that nobody can take up again, and their files.
+    """Drop the sessions that cannot be resumed, and their files.
 
     Streamlit keeps them until another session ends, and what a session holds until Python collects circles.
     """
