@@ -120,7 +120,7 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
         # A run that ranks nothing for any of them has no scores.
         return {name: scores for name, scores in found.items() if scores}
 
-    return project.remember(("coverage", base.key, depth), compute)
+    return project.remember(("coverage", base.key, depth, base.min_rating), compute)
 
 
 @dataclass(frozen=True)

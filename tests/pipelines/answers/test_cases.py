@@ -159,7 +159,7 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     confirm_case(project, evaluation, "a", "one", 2, "K", "bob")
     take_back_case(project, evaluation, "a", "one", 2, "ann")
     assert [one.case for one in confirmed_cases(project)] == ["C", "K"]
-    assert [one.case for one in confirmed_cases(project, withdrawn=True)] == ["A", "K"]
+    assert [one.case for one in confirmed_cases(project, withdrawn=True)] == ["A", "C", "K"]
     with pytest.raises(InputError, match="has confirmed no case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
     said = " ".join(act.said for act in activity(project).acts)
