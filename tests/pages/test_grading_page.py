@@ -394,7 +394,10 @@ class TestJobs:
             assert job.control.paused
             sound(app.run())
             assert "Paused" in said(app)
-            assert jobs(asked)[0].state == "paused"
+            # The job is on record a moment before its thread carries it.
+            while jobs(asked)[0].state != "paused":
+                server.go_on.wait(0.01)
+            sound(app.run())
             assert app.dataframe[0].value["State"].tolist() == ["paused"]
             named(app.number_input, "Calls in flight").set_value(4)
             sound(app.run())
