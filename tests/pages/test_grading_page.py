@@ -394,8 +394,8 @@ class TestJobs:
             assert job.control.paused
             sound(app.run())
             assert "Paused" in said(app)
-            # The job is on record a moment before its thread carries it.
-            while jobs(asked)[0].state != "paused":
+            # The thread of the job records it, and carries it a moment later.
+            while [one.state for one in jobs(asked)] != ["paused"]:
                 server.go_on.wait(0.01)
             sound(app.run())
             assert app.dataframe[0].value["State"].tolist() == ["paused"]
