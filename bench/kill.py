@@ -374,7 +374,7 @@ def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: flo
 def _killed(
     context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
 ) -> tuple[list[Ack], bool]:
-    """Let a process work for a random time and kill it: what it acknowledged, and whether it was amid an act."""
+    """Run a process for a random time, kill it, and return the acts it acknowledged and whether one was under way."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()

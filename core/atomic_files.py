@@ -106,7 +106,7 @@ def _lock(folder: Path) -> int:
 
     Raises:
         BlockingIOError, FileNotFoundError: another process has locked it, or deleted it.
-        OSError: it is no folder, or this disk has no locks.
+        OSError: it is not a folder, or this disk has no locks.
     """
     if sys.platform == "win32":
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

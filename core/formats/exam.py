@@ -57,7 +57,7 @@ class ExamItem:
 def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
     """The id of an item, from its words: the query id, `/`, and 12 hex digits of the hash of all its texts.
 
-    The order of choices is no part of it: a shuffled exam has the same items.
+    The order of choices does not count: a shuffled exam has the same items.
     """
     content = "\x1f".join((question, *sorted(choices)))
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
