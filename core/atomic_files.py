@@ -244,7 +244,9 @@ def unwritable(place: Path, error: OSError) -> WorkbenchError:
     """An error of writing a file as one that says what to do."""
     if error.errno in FULL:
         return full_disk(place)
-    return InputError(f"{place}: cannot be written ({error.strerror or error}).", "Choose another place.")
+    return InputError(
+        "cannot-write-file", f"{place}: cannot be written ({error.strerror or error}).", "Choose another place."
+    )
 
 
 def full_disk(place: object) -> ProjectError:
@@ -254,6 +256,7 @@ def full_disk(place: object) -> ProjectError:
         place: a file or folder on that disk.
     """
     return ProjectError(
+        "disk-full",
         f"There is no room left on the disk of {str(place).partition(os.sep + PREFIX)[0]}. Nothing was saved.",
         "Free some space, then try again. Everything saved before is still there.",
     )

@@ -23,11 +23,13 @@ class Problem:
     Args:
         file: name of the file as the user knows it.
         line: line number from 1, or None where the problem is the whole file.
+        code: the stable name of the kind of problem, in kebab-case.
         reason: what is wrong, as a sentence without a full stop.
     """
 
     file: str
     line: int | None
+    code: str
     reason: str
 
     def __post_init__(self) -> None:
@@ -43,16 +45,18 @@ class WorkbenchError(Exception):
     """Base of every error that is shown to a user; whatever it quotes, it is one line and of bounded length.
 
     Args:
+        code: the stable name of the kind of problem, in kebab-case. Programs and tests rely on it, not on the message.
         message: what was wrong and where, one sentence; a full stop is added where it has none, since the hint
             follows it.
         hint: what to do about it, one sentence; empty where nothing helps.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        message = one_line(message, LONGEST_MESSAGE)
-        super().__init__(message)
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        message, hint = one_line(message, LONGEST_MESSAGE), one_line(hint, LONGEST_MESSAGE)
+        super().__init__(code, message, hint)
+        self.code = code
         self.message = message if message.endswith((".", "!", "?")) else f"{message}."
-        self.hint = one_line(hint, LONGEST_MESSAGE)
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -63,7 +67,7 @@ class InputError(WorkbenchError):
 
 
 class FileError(InputError):
-    """A file that was refused, with the lines that were the reason.
+    """A file that was refused, with the lines that were the reason; its code is that of the first problem.
 
     Args:
         problems: at least one problem, in file order.
@@ -74,7 +78,7 @@ class FileError(InputError):
     def __init__(self, problems: Sequence[Problem], hint: str = "", more: int = 0) -> None:
         rest = len(problems) - 1 + more
         message = str(problems[0]) + (f" (and {rest} more)" if rest else "")
-        super().__init__(message, hint)
+        super().__init__(problems[0].code, message, hint)
         self.problems = tuple(problems)
         self.more = more
 
@@ -108,35 +112,36 @@ class Report:
         self.problems: list[Problem] = []
         self.count = 0
         self._refused: set[str] = set()
-        self._remarks: dict[tuple[str, str], tuple[int | None, int]] = {}
+        self._remarks: dict[tuple[str, str, str], tuple[int | None, int]] = {}
 
-    def refuse(self, file: str, line: int | None, reason: str) -> None:
+    def refuse(self, file: str, line: int | None, code: str, reason: str) -> None:
         """Record that a line (None: the whole file) cannot be used."""
         self.count += 1
         self._refused.add(file)
         if len(self.problems) < KEPT:
-            self.problems.append(Problem(file, line, reason))
+            self.problems.append(Problem(file, line, code, reason))
 
     def require(self, found: object, file: str, what: str) -> None:
         """Refuse a file in which nothing was found, unless something in it was refused already."""
         if not found and file not in self._refused:
-            self.refuse(file, None, f"the file has no {what} in it")
+            self.refuse(file, None, "nothing-found", f"the file has no {what} in it")
 
-    def stop(self, file: str, line: int, reason: str) -> None:
+    def stop(self, file: str, line: int, code: str, reason: str) -> None:
         """Record why a file is read no further: that is told, however much was refused before."""
-        self.refuse(file, line, reason)
-        self.problems[-1] = Problem(file, line, reason)
+        self.refuse(file, line, code, reason)
+        self.problems[-1] = Problem(file, line, code, reason)
 
-    def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
+    def remark(self, file: str, line: int | None, code: str, reason: str, times: int = 1) -> None:
         """Record something understood but worth telling; equal reasons in a file become one note.
 
         Args:
             file: name of the file as the user knows it.
             line: where it happened (first), or None for the whole file.
+            code: as for a problem.
             reason: a sentence without a full stop that is the same for every such line.
             times: how often it happened.
         """
-        key = (file, reason)
+        key = (file, code, reason)
         if key in self._remarks:
             first, before = self._remarks[key]
             self._remarks[key] = (first, before + times)
@@ -145,14 +150,14 @@ class Report:
 
     def whole(self, file: str) -> None:
         """Take back that the last line has no end: a JSON document ends with its bracket, whatever follows."""
-        self._remarks.pop((file, UNENDED), None)
+        self._remarks.pop((file, "no-line-end", UNENDED), None)
 
     @property
     def notes(self) -> list[Problem]:
         """One note per file and kind of thing, with its first line and how often it occurred."""
         return [
-            Problem(file, line, reason if times == 1 else f"{reason} ({times} times, first here)")
-            for (file, reason), (line, times) in self._remarks.items()
+            Problem(file, line, code, reason if times == 1 else f"{reason} ({times} times, first here)")
+            for (file, code, reason), (line, times) in self._remarks.items()
         ]
 
     def raise_if_refused(self, hint: str = "") -> None:

@@ -92,6 +92,7 @@ def limit(name: str) -> int:
         return known.default
     if not re.fullmatch(r"0*[1-9][0-9]{0,17}", given):
         raise InputError(
+            "invalid-limit",
             f"{known.variable} is {given[:40]!r}, which is no limit.",
             f"Set it to a whole number of {known.unit} from 1.",
         )

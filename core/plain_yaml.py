@@ -55,9 +55,9 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
         return content
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError([Problem(file, line, f"it is no YAML: {error.problem}")], hint) from error
+        raise FileError([Problem(file, line, "invalid-yaml", f"it is no YAML: {error.problem}")], hint) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError([Problem(file, None, f"it cannot be read: {error}")], hint) from error
+        raise FileError([Problem(file, None, "invalid-yaml", f"it cannot be read: {error}")], hint) from error
 
 
 def write_yaml(content: Mapping[str, Any]) -> str:

@@ -73,14 +73,14 @@ def test_what_is_too_long_for_its_line_loses_its_middle() -> None:
 
 def test_a_message_is_one_bounded_line_whatever_it_quotes() -> None:
     cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
-    error = InputError(f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
+    error = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
     shown = [str(error), *map(str, error.args), error.message, error.hint]
     assert error.message.startswith("The score 1 2 [31m999") and error.message.endswith("9 is no number.")
     assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
 
 
 def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
-    problem = Problem("a\nb.run" * 1000, 3, "the score '" + "x\n" * 10_000_000 + "' is not a number")
+    problem = Problem("a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number")
     assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
     assert problem.reason.endswith("' is not a number")
     error = FileError([problem], "Mend it.")

@@ -255,7 +255,11 @@ def difference(board: AuditBoard, first: str, second: str) -> Difference:
         if (one.second, one.first) == (first, second):
             low, high = (None if end is None else -end for end in (one.high, one.low))
             return Difference(first, second, -one.value, low, high, one.p, one.adjusted)
-    raise InputError(f"The board does not compare {first} and {second}.", "Name two systems of an audit with a batch.")
+    raise InputError(
+        "systems-not-compared",
+        f"The board does not compare {first} and {second}.",
+        "Name two systems of an audit with a batch.",
+    )
 
 
 def _people(facts: Facts) -> Coefficient | None:

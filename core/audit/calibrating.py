@@ -159,7 +159,9 @@ def calibration(project: Project, audit: Audit) -> Calibration:
     found = estimation(facts)
     sample, now = _sample(facts, found), label_quality(facts, found)
     if sample is None or now is None:
-        raise InputError("No passage with a label was judged in a batch that is done.", "Judge a batch first.")
+        raise InputError(
+            "no-judged-labels", "No passage with a label was judged in a batch that is done.", "Judge a batch first."
+        )
     confidence = 1 - facts.alpha
     levels = [float(value) for value in range(facts.top_judgment + 1)]
     judged, weight, _ = sample
@@ -262,7 +264,11 @@ def accept_cut_points(project: Project, audit: Audit, name: str, author: str) ->
     """
     found = calibration(project, audit)
     if not found.new_cuts:
-        raise InputError(f"There are no cut points to accept. {found.why_no_cuts}", "Judge more, or keep the grader.")
+        raise InputError(
+            "no-cut-points",
+            f"There are no cut points to accept. {found.why_no_cuts}",
+            "Judge more, or keep the grader.",
+        )
     parameters: dict[str, Any] = {"cuts": list(found.new_cuts)}
     save_named_grader(project, name, "embedding", parameters, author)
     return found.new_cuts

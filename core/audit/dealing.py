@@ -191,7 +191,9 @@ def assessor_name(assessor: str) -> str:
         InputError: it is empty.
     """
     if not (name := as_name(assessor)):
-        raise InputError("The name of the assessor is empty.", "Verdicts are kept under the name of who gives them.")
+        raise InputError(
+            "empty-name", "The name of the assessor is empty.", "Verdicts are kept under the name of who gives them."
+        )
     return name
 
 

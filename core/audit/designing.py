@@ -79,7 +79,7 @@ def design(
     """
     project.require("plan audits", author=author)
     if not (name := as_name(name)):
-        raise InputError("The audit has no name.", "Give it one.")
+        raise InputError("empty-name", "The audit has no name.", "Give it one.")
     linear = linear_measure(measure)
     given = policy or Policy()
     base = basis(project, replace(given, overrides=False))
@@ -89,22 +89,32 @@ def design(
     _check_runs(goal, chosen)
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
-        raise InputError("No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade")
+        raise InputError(
+            "no-labels", "No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade"
+        )
     batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
     if not 1 <= highest <= LARGEST:
-        raise InputError("The highest judgment is out of range.", "Use one such as 3.")
+        raise InputError("judgment-out-of-range", "The highest judgment is out of range.", "Use one such as 3.")
     if not 0 < alpha < 1:
-        raise InputError("The error is not between 0 and 1.", "Use 0.05 for statements that hold in 95 of 100 audits.")
+        raise InputError(
+            "level-out-of-range",
+            "The error is not between 0 and 1.",
+            "Use 0.05 for statements that hold in 95 of 100 audits.",
+        )
     if looks < 1 or batch_size < 1:
-        raise InputError("An audit has at least one batch of one passage.", "Use numbers from 1.")
+        raise InputError(
+            "batch-size-out-of-range", "An audit has at least one batch of one passage.", "Use numbers from 1."
+        )
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
-        raise InputError("The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}.")
+        raise InputError(
+            "seed-out-of-range", "The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+        )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
-            raise InputError(f"There is an audit '{name}' already.", "Give this one another name.")
+            raise InputError("name-taken", f"There is an audit '{name}' already.", "Give this one another name.")
         check_new(cursor, "source", [kept])
         key = cursor.execute(
             "INSERT INTO audits VALUES"
@@ -130,20 +140,28 @@ def design(
             [key, linear.cutoff],
         )
         if not cursor.execute("SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]).fetchall()[0][0]:
-            raise InputError("The runs have nothing for the queries that have labels.", "Import runs for them.")
+            raise InputError(
+                "no-labelled-queries",
+                "The runs have nothing for the queries that have labels.",
+                "Import runs for them.",
+            )
         log(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
     return find_audit(project, name)
 
 
 def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
     if not chosen:
-        raise InputError("There are no runs to audit.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "There are no runs to audit.", "Import them: exam import runs FILE...")
     if goal.aim in ("best", "pair") and len(chosen) < 2:
-        raise InputError("One system alone is not compared.", "Name two runs at least, or another goal.")
+        raise InputError(
+            "single-system", "One system alone is not compared.", "Name two runs at least, or another goal."
+        )
     for run in (goal.first, goal.second):
         if run is not None and run not in chosen:
             raise InputError(
-                f"The run '{run}' of the goal is not among those of the audit.", "Name it with --run, too."
+                "goal-run-not-audited",
+                f"The run '{run}' of the goal is not among those of the audit.",
+                "Name it with --run, too.",
             )
 
 
@@ -155,10 +173,14 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
     """
     found = batches(project, audit)
     if not found or found[-1].done:
-        raise InputError(f"No batch of the audit '{audit.name}' waits for judgments.", "There is nothing to end.")
+        raise InputError(
+            "no-open-batch", f"No batch of the audit '{audit.name}' waits for judgments.", "There is nothing to end."
+        )
     if not found[-1].judged:
         raise InputError(
-            f"Nothing was judged in batch {found[-1].number} yet, so it would say nothing.", "Judge some of it first."
+            "nothing-judged-in-batch",
+            f"Nothing was judged in batch {found[-1].number} yet, so it would say nothing.",
+            "Judge some of it first.",
         )
     with project.transaction(act="plan audits", author=author) as cursor:
         cursor.execute(

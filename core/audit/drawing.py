@@ -47,19 +47,28 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     """
     before = batches(project, audit)
     if audit.ended:
-        raise InputError(f"The audit '{audit.name}' was ended.", "Plan another one.")
+        raise InputError("audit-ended", f"The audit '{audit.name}' was ended.", "Plan another one.")
     if before and not before[-1].done:
         raise InputError(
+            "batch-still-open",
             f"Batch {before[-1].number} still has {before[-1].open:,} passages to be judged.",
             "Judge them, or end it with exam audit end-batch.",
         )
     size = size or audit.batch_size
     if size < 1 or not 0 <= doubled <= 1:
-        raise InputError("The size is below 1, or the share of second judgments is not from 0 to 1.", "Give others.")
+        raise InputError(
+            "batch-size-out-of-range",
+            "The size is below 1, or the share of second judgments is not from 0 to 1.",
+            "Give others.",
+        )
     facts = gather(project, audit)
     known = _known(project, audit, facts)
     if not np.isnan(known).any():
-        raise InputError("Every passage that counts is judged: nothing is left to be drawn.", "Look at the board.")
+        raise InputError(
+            "everything-judged",
+            "Every passage that counts is judged: nothing is left to be drawn.",
+            "Look at the board.",
+        )
     number = len(before) + 1
     sizes, how = _sizes(facts)
     eligible = np.isnan(known)
@@ -77,7 +86,11 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         if cursor.execute("SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall() != [
             (len(before),)
         ]:
-            raise InputError("Somebody else has just drawn a batch.", "Look at it before drawing another one.")
+            raise InputError(
+                "batch-drawn-meanwhile",
+                "Somebody else has just drawn a batch.",
+                "Look at it before drawing another one.",
+            )
         key = cursor.execute(
             "INSERT INTO audit_batches VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
             " RETURNING batch_key",

@@ -64,7 +64,9 @@ def sheet(
             if place.query_key in chosen or not enough:
                 chosen.setdefault(place.query_key, []).append(place)
         if not chosen:
-            raise InputError("No passage waits that is not being judged already.", "See exam audit status.")
+            raise InputError(
+                "no-waiting-passage", "No passage waits that is not being judged already.", "See exam audit status."
+            )
         if name is not None:
             for key in chosen:
                 if state.holder(key, 1) is None:
@@ -128,7 +130,7 @@ def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> Ta
             who = line.assessor or name
             fault, turn = _placed(audit, state, by_name, line, who)
             if fault:
-                report.refuse(source.name, number, fault)
+                report.refuse(source.name, number, "not-placed", fault)
                 continue
             new += _write(cursor, audit, state, by_name, line, turn, who)
         report.raise_if_refused(_MEND)

@@ -44,7 +44,11 @@ def foresee(
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
     for run in (goal.first, goal.second):
         if run is not None and run not in chosen:
-            raise InputError(f"The run '{run}' of the goal is not among the systems.", "Name it among them, too.")
+            raise InputError(
+                "goal-run-not-audited",
+                f"The run '{run}' of the goal is not among the systems.",
+                "Name it among them, too.",
+            )
 
     def compute() -> Forecast:
         labels = label_qrels(project, base)
@@ -61,7 +65,9 @@ def foresee(
         ]
         if not ranks:
             raise InputError(
-                "The runs have nothing for the queries that have labels.", "Import runs for them, or grade first."
+                "no-labelled-queries",
+                "The runs have nothing for the queries that have labels.",
+                "Import runs for them, or grade first.",
             )
         weights = weights_from(ranks, chosen, linear, len(queries))
         return forecast_of(

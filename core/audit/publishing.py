@@ -97,11 +97,12 @@ def read_facts(data: bytes, name: str) -> Facts:
     try:
         given = json.loads(data)
     except ValueError as error:
-        raise InputError(f"{name}: this is no audit ({error}).", _WHICH) from error
+        raise InputError("not-an-audit", f"{name}: this is no audit ({error}).", _WHICH) from error
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise InputError(f"{name}: this is no audit of a bundle.", _WHICH)
+        raise InputError("not-an-audit", f"{name}: this is no audit of a bundle.", _WHICH)
     if given.get("format_version") != FORMAT_VERSION:
         raise InputError(
+            "unknown-format-version",
             f"{name}: the file has the format version {given.get('format_version')}, but this program knows"
             f" {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote it, or a newer one.",
@@ -109,7 +110,7 @@ def read_facts(data: bytes, name: str) -> Facts:
     try:
         return _facts(given)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
-        raise InputError(f"{name}: the audit cannot be read ({error}).", _WHICH) from error
+        raise InputError("not-an-audit", f"{name}: the audit cannot be read ({error}).", _WHICH) from error
 
 
 _WHICH = "Give the file audit-1.json, or that of another number, of a bundle."

@@ -40,15 +40,23 @@ class Goal:
     def __post_init__(self) -> None:
         needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
         if self.aim not in needs:
-            raise InputError(f"'{self.aim}' is no goal of an audit.", f"Use one of {', '.join(AIMS)}.")
+            raise InputError(
+                "unknown-audit-goal", f"'{self.aim}' is no goal of an audit.", f"Use one of {', '.join(AIMS)}."
+            )
         if any(getattr(self, name) is None for name in needs[self.aim]):
-            raise InputError(f"The goal '{self.aim}' lacks its {' and '.join(needs[self.aim])}.", "Give it.")
+            raise InputError(
+                "incomplete-goal", f"The goal '{self.aim}' lacks its {' and '.join(needs[self.aim])}.", "Give it."
+            )
         if self.aim == "pair" and self.first == self.second:
-            raise InputError("A system is not better than itself.", "Name two systems.")
+            raise InputError("system-compared-with-itself", "A system is not better than itself.", "Name two systems.")
         if self.half_width is not None and not 0 < self.half_width < float("inf"):
-            raise InputError("The half width of an interval has to be above 0.", "Give one such as 0.02.")
+            raise InputError(
+                "width-out-of-range", "The half width of an interval has to be above 0.", "Give one such as 0.02."
+            )
         if self.budget is not None and self.budget < 1:
-            raise InputError("The budget is below 1.", "Give the number of judgments that people can make.")
+            raise InputError(
+                "budget-out-of-range", "The budget is below 1.", "Give the number of judgments that people can make."
+            )
 
     @property
     def says(self) -> str:
@@ -220,9 +228,11 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
     if found:
         return found[-1]
     if name is None:
-        raise InputError("No audit was planned yet.", "Plan one: exam audit design NAME --measure DCG@10")
+        raise InputError("no-audit", "No audit was planned yet.", "Plan one: exam audit design NAME --measure DCG@10")
     names = first_few([one.name for one in known])
-    raise InputError(f"There is no audit '{name}'.", f"There are: {names}." if known else "None was planned yet.")
+    raise InputError(
+        "unknown-audit", f"There is no audit '{name}'.", f"There are: {names}." if known else "None was planned yet."
+    )
 
 
 def batches(project: Project, audit: Audit) -> list[Batch]:

@@ -82,6 +82,7 @@ class State:
             if (one.query_id, one.passage_id) == (query_id, passage_id):
                 return one
         raise InputError(
+            "passage-not-drawn",
             f"The passage {passage_id} of query {query_id} was not drawn in batch {self.number}.",
             "Only what was drawn is judged in an audit: anything else would not be a sample.",
         )
@@ -99,14 +100,18 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     """
     found = cursor.execute("SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall()
     if not found:
-        raise InputError(f"Nothing was drawn for the audit '{audit.name}' yet.", "Draw a batch first: exam audit draw")
+        raise InputError(
+            "no-batch", f"Nothing was drawn for the audit '{audit.name}' yet.", "Draw a batch first: exam audit draw"
+        )
     number, key = max(found)
     if cursor.execute(
         "SELECT batch_key FROM audit_ends WHERE audit_key = ? AND (batch_key IS NULL OR batch_key = ?)",
         [audit.key, key],
     ).fetchall():
         raise InputError(
-            f"Batch {number} of the audit '{audit.name}' was ended.", "Draw another batch: exam audit draw"
+            "batch-ended",
+            f"Batch {number} of the audit '{audit.name}' was ended.",
+            "Draw another batch: exam audit draw",
         )
     rows = cursor.execute(
         f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch)"

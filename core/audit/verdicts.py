@@ -95,7 +95,9 @@ def check_value(audit: Audit, value: int | None) -> None:
         InputError: it is not on the scale.
     """
     if value not in scale(audit):
-        raise InputError(f"The judgment {value} is out of range.", f"Use 0 to {audit.highest}.")
+        raise InputError(
+            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use 0 to {audit.highest}."
+        )
 
 
 def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:
@@ -112,6 +114,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
                 renew(cursor, held, lease)
             elif said == "taken back" and held is not None:
                 raise InputError(
+                    "query-taken",
                     f"Query {place.query_id} is being judged by {held.assessor}.",
                     "It would be theirs. Judge it otherwise instead: what you say last counts.",
                 )
@@ -120,11 +123,17 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
                 take(cursor, state, place.query_key, turn, assessor, lease)
             return turn
     if said == "taken back":
-        raise InputError(f"{assessor} has said nothing of this passage.", "Only one's own verdict can be taken back.")
+        raise InputError(
+            "no-own-judgment",
+            f"{assessor} has said nothing of this passage.",
+            "Only one's own verdict can be taken back.",
+        )
     open_in = [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not open_in:
         raise InputError(
-            f"{place.by[0]} has judged this passage already.", "No passage is judged twice unless that was asked for."
+            "already-judged",
+            f"{place.by[0]} has judged this passage already.",
+            "No passage is judged twice unless that was asked for.",
         )
     turn = open_in[0]
     held = state.holder(place.query_key, turn)
@@ -134,6 +143,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
         renew(cursor, held, lease)
     else:
         raise InputError(
+            "query-taken",
             f"Query {place.query_id} is being judged by {held.assessor}.",
             "Take the query that is dealt to you; this one was given back when nothing was done for long.",
         )

@@ -63,7 +63,9 @@ class CrossedEdit(InputError):
     """
 
     def __init__(self, stored: object, given: object) -> None:
-        super().__init__("This was changed in another window of yours meanwhile.", "Choose which of the two stays.")
+        super().__init__(
+            "crossed-edit", "This was changed in another window of yours meanwhile.", "Choose which of the two stays."
+        )
         self.stored = stored
         self.given = given
 
@@ -96,7 +98,7 @@ def begin_question(project: Project, author: str, query_id: str, name: str) -> N
         InputError: another name, or an unknown query.
     """
     if not _NAME.fullmatch(name):
-        raise InputError(f"No new question can be called {name!r}.", "Add it again.")
+        raise InputError("invalid-name", f"No new question can be called {name!r}.", "Add it again.")
     begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
     if begun.question_id not in drafts(project, author) and not history(project, begun.question_id):
         put_draft(project, author, begun)
@@ -321,7 +323,7 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         [author, question_id, draft["base_version"], json.dumps(draft["question"], ensure_ascii=False), query_id],
     ).fetchall()
     if not stored[0][0]:
-        raise InputError(f"There is no query {query_id}.", "Import it first.")
+        raise InputError("unknown-query", f"There is no query {query_id}.", "Import it first.")
 
 
 def undo(project: Project, author: str) -> bool:
@@ -438,6 +440,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     ) as cursor:
         if open_conflicts := conflicts(project, author):
             raise InputError(
+                "open-conflicts",
                 f"Somebody else has meanwhile changed {len(open_conflicts)} of your questions.",
                 "Settle them first: choose a wording for each (exam bank settle).",
             )
@@ -445,6 +448,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         known = {question.question_id for question in bank_questions(project)}
         if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
             raise InputError(
+                "empty-question",
                 f"{len(empty)} new question{'s have' if len(empty) > 1 else ' has'} no words yet"
                 f" (query {empty[0].query_id}).",
                 "Write it, or take it back.",

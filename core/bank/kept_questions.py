@@ -79,7 +79,9 @@ class QuestionFile:
         if self._named_again(cursor) or self._unclean:
             self._settle(cursor)
         if self._rows > (most := limit("IDS")):
-            raise InputError(f"The graded file {exceeded('names more questions than', 'IDS', most)}.")
+            raise InputError(
+                "too-many-questions", f"The graded file {exceeded('names more questions than', 'IDS', most)}."
+            )
         return self._rows
 
     def _named_again(self, cursor: Cursor) -> bool:
@@ -97,6 +99,7 @@ class QuestionFile:
             if stray is not None:
                 question_id, query_id, *both = stray
                 raise InputError(
+                    "question-of-two-queries",
                     f"The graded file asks question {question_id} of the queries {query_id}"
                     f" and {both[0] if query_id == both[1] else both[1]}.",
                     "A question belongs to one query: give it an id of its own in each.",

@@ -167,7 +167,7 @@ def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
     table = {"query": "queries", "passage": "passages"}[what]
     found = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
     if not found:
-        raise InputError(f"There is no {what} {name}.", "Import it first.")
+        raise InputError(f"unknown-{what}", f"There is no {what} {name}.", "Import it first.")
     return int(found[0][0])
 
 
@@ -237,7 +237,7 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
         InputError: no text, or no open proposal of this key.
     """
     if not (text := cleaned(text)):
-        raise InputError("A proposal without words cannot be accepted.", "Write it, or reject it.")
+        raise InputError("empty-proposal", "A proposal without words cannot be accepted.", "Write it, or reject it.")
     with project.transaction(act="edit questions", queries=lambda: _queries(project, [key]), author=author) as cursor:
         (proposal,) = _in_state(project, [key], ("open",))
         edited = None if text == proposal.original else text
@@ -264,7 +264,9 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
         chosen = _in_state(project, keys, ("open",))
         keyed = [proposal.question_id for proposal in chosen if proposal.kind == "answer key"]
         if len(set(keyed)) < len(keyed):
-            raise InputError("Two of the answer keys are for the same question.", "Accept one of them.")
+            raise InputError(
+                "two-keys-for-a-question", "Two of the answer keys are for the same question.", "Accept one of them."
+            )
         made = [_as_question(project, author, proposal) for proposal in chosen]
         # The drafts are a transaction of their own, and the first to end: were the process to die between the two,
         # the proposal is still open and marked as what is already in the draft. Nothing is lost.
@@ -315,11 +317,13 @@ def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) 
     found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
     for key in keys:
         if key not in found:
-            raise InputError(f"There is no proposal {key}.", "See exam proposals list.")
+            raise InputError("unknown-proposal", f"There is no proposal {key}.", "See exam proposals list.")
         if found[key].state not in states:
             now = found[key]
             said = f" by {now.decided_by}" if now.decided_by else ""
-            raise InputError(f"Proposal {key} is {now.state}{said}.", "See what is open now, and choose again.")
+            raise InputError(
+                "proposal-closed", f"Proposal {key} is {now.state}{said}.", "See what is open now, and choose again."
+            )
     return [found[key] for key in dict.fromkeys(keys)]
 
 
@@ -356,5 +360,9 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
     draft = drafts(project, author).get(question_id)
     found = draft.question if draft else next((q for q in questions(project) if q.question_id == question_id), None)
     if found is None:
-        raise InputError(f"There is no question {question_id} any more.", "It may have been in a draft that is gone.")
+        raise InputError(
+            "unknown-question",
+            f"There is no question {question_id} any more.",
+            "It may have been in a draft that is gone.",
+        )
     return found

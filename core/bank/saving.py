@@ -62,9 +62,9 @@ def check_question(question: Question) -> None:
     """
     where = f"Question {question.question_id}"
     if is_wordless(question):
-        raise InputError(f"{where} has no text.", "Write the question, or retire it.")
+        raise InputError("empty-question", f"{where} has no text.", "Write the question, or retire it.")
     if question.kind not in KINDS:
-        raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
+        raise InputError("unknown-kind", f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
     check_weight(question)
 
 
@@ -76,6 +76,7 @@ def check_weight(question: Question) -> None:
     """
     if not abs(question.weight) <= MAX_WEIGHT:
         raise InputError(
+            "weight-out-of-range",
             f"Question {question.question_id} has the weight {question.weight:g}.",
             f"Give a weight from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
         )
@@ -106,7 +107,9 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
     for question in changed:
         check_question(question)
         if question.question_id in ids:
-            raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
+            raise InputError(
+                "duplicate-question", f"Question {question.question_id} is there twice.", "Name each question once."
+            )
         ids.add(question.question_id)
     check_ids(cursor, changed)
     table = _table(cursor, changed)
@@ -137,13 +140,16 @@ def _wordless(part: pa.Table) -> bool:
 def _check_queries(cursor: Cursor) -> None:
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
-        raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
+        raise InputError(
+            "unknown-query", f"The bank names the unknown query {stray[0][0]}.", "Import the queries first."
+        )
     foreign = cursor.execute(
         "SELECT question_id, i.query_id FROM incoming_bank i JOIN questions USING (question_id)"
         " JOIN queries q ON q.query_key = questions.query_key WHERE q.query_id <> i.query_id LIMIT 1"
     ).fetchall()
     if foreign:
         raise InputError(
+            "question-of-two-queries",
             f"Question {foreign[0][0]} belongs to another query than {foreign[0][1]}.",
             "Give it another question id.",
         )

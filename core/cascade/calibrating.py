@@ -68,6 +68,7 @@ def calibrate(project: Project, cascade: Cascade) -> Calibration:
     facts = gather(project, cascade)
     if facts.sample_open:
         raise InputError(
+            "sample-not-graded",
             f"{facts.sample_open:,} pairs of the sample of '{cascade.name}' are not graded yet.",
             f"Let the expensive grader grade them: exam cascade run {cascade.name}",
         )

@@ -65,14 +65,14 @@ def plan(
             one grader twice, no labels, or a number out of range.
     """
     if not (name := as_name(name)):
-        raise InputError("The cascade has no name.", "Give it one.")
+        raise InputError("empty-name", "The cascade has no name.", "Give it one.")
     linear = linear_measure(measure.removeprefix("n") if measure.startswith("nDCG") else measure)
     _check(sample, alpha, delta, agreement, promise)
     given = replace(policy or Policy(), overrides=False)
     first = basis(project, replace(given, grader=cheap))
     spec = _spec_of(project, expensive)
     if spec.fingerprint in first.grader.spec.fingerprints:
-        raise InputError("The cheap grader and the expensive one are the same.", "Name two graders.")
+        raise InputError("same-graders", "The cheap grader and the expensive one are the same.", "Name two graders.")
     resolved = replace(
         given,
         grader=spec.fingerprint,
@@ -82,14 +82,18 @@ def plan(
     queries = without_answered_by_topic(project, label_qrels(project, first))
     if not queries:
         raise InputError(
-            f"'{first.grader.spec.name}' has not graded any passage of the pool.", "Let it grade first: exam grade"
+            "grader-without-grades",
+            f"'{first.grader.spec.name}' has not graded any passage of the pool.",
+            "Let it grade first: exam grade",
         )
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
-        raise InputError("The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}.")
+        raise InputError(
+            "seed-out-of-range", "The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+        )
     with project.transaction() as cursor:
         if cursor.execute("SELECT 1 FROM cascades WHERE name = ?", [name]).fetchall():
-            raise InputError(f"There is a cascade '{name}' already.", "Give this one another name.")
+            raise InputError("name-taken", f"There is a cascade '{name}' already.", "Give this one another name.")
         put_grader(cursor, spec)
         key = cursor.execute(
             "INSERT INTO cascades VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
@@ -105,13 +109,17 @@ def plan(
 
 def _check(sample: int, alpha: float, delta: float, agreement: str, promise: str) -> None:
     if not 3 <= sample <= LARGEST_SAMPLE:
-        raise InputError(f"A sample of {sample:,} is out of range.", f"Use 3 to {LARGEST_SAMPLE:,} draws.")
+        raise InputError(
+            "sample-out-of-range", f"A sample of {sample:,} is out of range.", f"Use 3 to {LARGEST_SAMPLE:,} draws."
+        )
     for what, number in (("alpha", alpha), ("delta", delta)):
         if not 0 < number < 1:
-            raise InputError(f"{what} is not between 0 and 1.", "Use a share such as 0.1.")
+            raise InputError("share-out-of-range", f"{what} is not between 0 and 1.", "Use a share such as 0.1.")
     if agreement not in AGREEMENTS or promise not in PROMISES:
         raise InputError(
-            "What is promised is unknown.", f"Agreement is {' or '.join(AGREEMENTS)}; of {' or '.join(PROMISES)}."
+            "unknown-promise",
+            "What is promised is unknown.",
+            f"Agreement is {' or '.join(AGREEMENTS)}; of {' or '.join(PROMISES)}.",
         )
 
 

@@ -80,6 +80,12 @@ def find_cascade(project: Project, name: str | None = None) -> Cascade:
     if found := [one for one in known if name in (None, one.name)]:
         return found[-1]
     if name is None:
-        raise InputError("No cascade was planned yet.", "Plan one: exam cascade plan NAME --cheap G --expensive G")
+        raise InputError(
+            "no-cascade", "No cascade was planned yet.", "Plan one: exam cascade plan NAME --cheap G --expensive G"
+        )
     names = first_few([one.name for one in known])
-    raise InputError(f"There is no cascade '{name}'.", f"There are: {names}." if known else "None was planned yet.")
+    raise InputError(
+        "unknown-cascade",
+        f"There is no cascade '{name}'.",
+        f"There are: {names}." if known else "None was planned yet.",
+    )

@@ -49,7 +49,11 @@ def grader_of(project: Project, cascade: Cascade) -> Grader:
     """
     spec = find_grader(project, cascade.expensive).spec
     if (found := grader_again(project, spec)) is None:
-        raise InputError(f"The expensive grader of '{cascade.name}' cannot be asked here.", how_to_grade(project, spec))
+        raise InputError(
+            "grader-without-requests",
+            f"The expensive grader of '{cascade.name}' cannot be asked here.",
+            how_to_grade(project, spec),
+        )
     return found
 
 
@@ -141,7 +145,9 @@ def run(
     """
     if cascade.expensive not in grader.spec.fingerprints:
         raise InputError(
-            f"'{grader.spec.name}' is not the expensive grader of '{cascade.name}'.", "Plan another cascade with it."
+            "not-the-expensive-grader",
+            f"'{grader.spec.name}' is not the expensive grader of '{cascade.name}'.",
+            "Plan another cascade with it.",
         )
     control = control or make_control(project, grader, request)
     done: dict[str, Progress] = {}

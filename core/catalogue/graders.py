@@ -113,7 +113,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     """
     known = graders(project)
     if not known:
-        raise InputError("Nothing has been graded yet.", "Run exam grade, or import a graded file.")
+        raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:
         return known[0]
     exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]
@@ -125,8 +125,14 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         if len(meant) == 1:
             return meant[0]
         names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
-        raise InputError(f"Several graders are of the method {name}.", f"Name one of them: {names}.")
+        raise InputError(
+            "ambiguous-grader", f"Several graders are of the method {name}.", f"Name one of them: {names}."
+        )
     if aliases or name in GRADERS:
-        raise InputError(f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}")
+        raise InputError(
+            "grader-without-grades", f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}"
+        )
     names = ", ".join(f"'{grader.spec.name}'" for grader in known)
-    raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list.")
+    raise InputError(
+        "unknown-grader", f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list."
+    )

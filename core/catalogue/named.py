@@ -45,11 +45,11 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     """
     name = as_name(name)
     if not name:
-        raise InputError("The grader has no name.", "Give it one, as 'FLAN-T5 large'.")
+        raise InputError("empty-name", "The grader has no name.", "Give it one, as 'FLAN-T5 large'.")
     grader = make_grader(kind, parameters, prompts(project))
     # One name means one grader, in every command and on every screen.
     if name in GRADERS or name in _names_of_others(project, grader.spec):
-        raise InputError(f"'{name}' is the name of another grader.", "Give this one a name of its own.")
+        raise InputError("name-taken", f"'{name}' is the name of another grader.", "Give this one a name of its own.")
     with project.transaction() as cursor:
         cursor.execute(
             "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
@@ -94,6 +94,7 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
         if name in (spec.name, spec.fingerprint):
             if (found := settings_again(project, spec)) is None:
                 raise InputError(
+                    "unknown-grader-settings",
                     f"'{spec.name}' has grades here, but how it is asked is not known.",
                     f"Set it up: exam graders save NAME --grader {spec.method}, with its model and prompt.",
                 )
@@ -105,7 +106,7 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
             return one.kind, one.parameters
     known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
-    raise InputError(f"There is no grader '{name}'.", f"There are: {', '.join(known)}.")
+    raise InputError("unknown-grader", f"There is no grader '{name}'.", f"There are: {', '.join(known)}.")
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
@@ -203,6 +204,7 @@ def _find(project: Project, name: str) -> NamedGrader:
     known = {named.name: named for named in named_graders(project)}
     if name not in known:
         raise InputError(
+            "unknown-grader",
             f"No grader is set up under the name '{name}'.",
             f"There are: {', '.join(known)}."
             if known

@@ -45,6 +45,7 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
     """
     if prompt.name in built_in():
         raise InputError(
+            "name-taken",
             f"'{prompt.name}' is the name of a built-in prompt.",
             "Give your version a name of its own: the built-in ones are instruments that others know by name.",
         )

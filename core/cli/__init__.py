@@ -15,6 +15,7 @@ import duckdb
 
 from core import __version__
 from core.atomic_files import keep_private
+from core.cli.guests import guest
 from core.cli.through import Elsewhere, go_through
 from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
 from core.project import no_room
@@ -143,6 +144,8 @@ def run(words: Sequence[str]) -> int:
         return 2
     except WorkbenchError as error:
         click.echo(f"exam: {error}", err=True)
+        if asked := guest():
+            asked.failure = error.code
         return 2 if isinstance(error, InputError) else 1
     except (OSError, duckdb.Error) as error:
         if full := no_room("the project", error):
@@ -165,4 +168,8 @@ def _check_arguments(arguments: Sequence[str]) -> None:
     """
     for argument in arguments:
         if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
-            raise InputError(f"The argument '{argument}' is not valid UTF-8.", "Write it in UTF-8; rename such a file.")
+            raise InputError(
+                "argument-not-utf8",
+                f"The argument '{argument}' is not valid UTF-8.",
+                "Write it in UTF-8; rename such a file.",
+            )

@@ -37,9 +37,13 @@ def activity(
 ) -> None:
     """Say who did what, newest first."""
     if as_csv and as_json:
-        raise InputError("The activity is printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "The activity is printed in one form.", "Give --csv or --json.")
     if as_csv and limit:
-        raise InputError("The CSV has every act that is sought.", "Leave --limit away, or narrow it with --since.")
+        raise InputError(
+            "options-exclude-each-other",
+            "The CSV has every act that is sought.",
+            "Leave --limit away, or narrow it with --since.",
+        )
     sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
     with opened(project_path) as project:
         if as_csv:

@@ -37,7 +37,9 @@ def agreement(
 ) -> None:
     """Cross-tabulate labels with judgments, and say how well they agree."""
     if sum((latex, as_csv, as_json)) > 1:
-        raise InputError("The table is printed in one form.", "Give --latex, --csv or --json.")
+        raise InputError(
+            "options-exclude-each-other", "The table is printed in one form.", "Give --latex, --csv or --json."
+        )
     left, right = sides(policy, source, against_grader, against_person)
     with opened(project_path) as project:
         found = agreement_of(project, left, right)
@@ -79,7 +81,11 @@ def sides(policy: Policy, source: str | None, grader: str | None, person: str | 
         InputError: several were named.
     """
     if sum(name is not None for name in (source, grader, person)) > 1:
-        raise InputError("Labels are compared with one thing.", "Give --source, --against-grader or --against-person.")
+        raise InputError(
+            "options-exclude-each-other",
+            "Labels are compared with one thing.",
+            "Give --source, --against-grader or --against-person.",
+        )
     if grader is not None:
         return machine(policy), machine(policy, grader)
     if person is not None:

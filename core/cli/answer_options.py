@@ -162,7 +162,9 @@ def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -
         GradingError: it did.
     """
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{counted(final.graded, things.removesuffix('s'))} came so far: kept.")
+        raise GradingError(
+            "job-failed", final.message, f"{counted(final.graded, things.removesuffix('s'))} came so far: kept."
+        )
     if as_json:
         told = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
         print_json(told | vars(final.usage) | {"message": final.message} | more)

@@ -158,10 +158,16 @@ def generate(
 def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
     if name is not None:
         if plan.settings or plan.rule:
-            raise InputError("A generator that is there is asked as it was.", "Leave the model out, or --generator.")
+            raise InputError(
+                "options-exclude-each-other",
+                "A generator that is there is asked as it was.",
+                "Leave the model out, or --generator.",
+            )
         return generator_again(project, find_answer_model(project, "generator", name))
     if not plan.settings and plan.rule is None:
-        raise InputError("It is not said who answers.", "Give --model, --rule nearest-sentence, or --generator.")
+        raise InputError(
+            "option-missing", "It is not said who answers.", "Give --model, --rule nearest-sentence, or --generator."
+        )
     return make_generator(project, plan)
 
 
@@ -258,7 +264,7 @@ def _grade(
         lambda one: lines.say(one.done, one.total, one.rate, one.over), control,
     )  # fmt: skip
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     return {"system": system, "grader": grader.spec.name, "graded": final.graded, "failed": final.failed} | counts
 
 
@@ -323,7 +329,7 @@ def rag(
         reins = Reins(lambda line: tell(f"exam: {line}"))
         final = generate_answers(project, ready, wanted, author, Caps(patience=patience), watch("answers"), reins)
         if final.state in ("failed", "cancelled"):
-            raise GradingError(final.message, f"{counted(final.graded, 'answer')} came so far: kept.")
+            raise GradingError("job-failed", final.message, f"{counted(final.graded, 'answer')} came so far: kept.")
         done = _grade(
             project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen, patience
         )

@@ -95,7 +95,7 @@ def edit(
         said = (
             "Nothing says which question is meant." if query is None else "A question is named and one is to be added."
         )
-        raise InputError(said, "Name a question, or --add QUERY.")
+        raise InputError("no-question-named", said, "Name a question, or --add QUERY.")
     with opened(project_path) as project:
         before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
         given = {
@@ -155,12 +155,12 @@ def _find(questions: list[Question], question_id: str) -> Question:
     for question in questions:
         if question.question_id == question_id:
             return question
-    raise InputError(f"There is no question {question_id}.", "See exam bank list.")
+    raise InputError("unknown-question", f"There is no question {question_id}.", "See exam bank list.")
 
 
 def _written(note: str) -> str:
     if not note.strip():
-        raise InputError("The note is empty.", "Say what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Say what changed and why.")
     return note
 
 

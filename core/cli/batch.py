@@ -148,7 +148,7 @@ def _said(now: Standing) -> str:
 
 def _tell(final: Progress, as_json: bool) -> None:
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     if as_json:
         print_json({"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)})
         return

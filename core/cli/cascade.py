@@ -96,7 +96,7 @@ def plan(
 ) -> None:
     """Plan a cascade NAME and draw its sample. Nothing is asked yet."""
     if policy.grader is not None:
-        raise InputError("A cascade has two graders.", "Name them with --cheap and --expensive.")
+        raise InputError("option-missing", "A cascade has two graders.", "Name them with --cheap and --expensive.")
     with opened(project_path) as project:
         made = room.plan(
             project, name, cheap, expensive, measure, policy, sample=sample, alpha=alpha, delta=delta,
@@ -199,7 +199,9 @@ def run(
         done = room.run(project, found, grader, request, author, _watch(), control)
     for part, progress in done.items():
         if progress.state in ("failed", "cancelled"):
-            raise GradingError(progress.message, f"{counted(progress.graded, 'pair')} of {_WORDS[part]} graded: kept.")
+            raise GradingError(
+                "job-failed", progress.message, f"{counted(progress.graded, 'pair')} of {_WORDS[part]} graded: kept."
+            )
     if as_json:
         print_json({"graded": {part: {"state": p.state, "graded": p.graded, "failed": p.failed} | asdict(p.usage)
                                for part, p in done.items()}})  # fmt: skip

@@ -63,7 +63,7 @@ def changes(
     The policy options describe the state before; --to and the --to- options say what is other in the state after.
     """
     if as_csv and as_json:
-        raise InputError("The changes are printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "The changes are printed in one form.", "Give --csv or --json.")
     # Without a version of its own, a state has that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
     old = replace(policy, bank_version=versions[0])
@@ -77,9 +77,9 @@ def changes(
     named = {name: value for name, value in others.items() if value is not None}
     new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
     if (before is None) != (after is None):
-        raise InputError("--from and --to go together.", "Give both, or neither and a --to- option.")
+        raise InputError("option-missing", "--from and --to go together.", "Give both, or neither and a --to- option.")
     if before is None and not named:
-        raise InputError("The two states are the same.", "Give --from and --to, or a --to- option.")
+        raise InputError("same-states", "The two states are the same.", "Give --from and --to, or a --to- option.")
     with opened(project_path) as project:
         found = state_changes(project, old, new, measure, against, queries)
         if as_csv:

@@ -160,7 +160,9 @@ def settle(
         case = case_of(project, left, right, row.pair)
         if by == "override":
             if question_id is None or rating is None:
-                raise InputError("An override is of a question and has a rating.", "Give --question and --rating.")
+                raise InputError(
+                    "option-missing", "An override is of a question and has a rating.", "Give --question and --rating."
+                )
             settle_by_override(project, case, [question_id], rating, reason, author)
         elif by == "edit":
             settle_by_edit(project, case, question_id, reason, author)
@@ -200,7 +202,9 @@ def reopen(
             if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
         ]
         if not done:
-            raise InputError(f"Nothing is settled on {passage_id} for {query_id}.", "See exam disagreements record.")
+            raise InputError(
+                "not-settled", f"Nothing is settled on {passage_id} for {query_id}.", "See exam disagreements record."
+            )
         withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
     tell("Open again." + (" The override is withdrawn." if withdrawn else ""))
 
@@ -212,7 +216,7 @@ def reopen(
 def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
     """Print every act about any disagreement."""
     if as_csv and as_json:
-        raise InputError("The record is printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "The record is printed in one form.", "Give --csv or --json.")
     with opened(project_path) as project:
         if as_csv:
             click.echo(record_csv(project), nl=False)
@@ -240,7 +244,9 @@ def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: s
         found = [row for row in found if row.pair.question_id == question_id]
     if not found:
         raise InputError(
-            f"There is no open disagreement on {passage_id} for {query_id}.", "See exam disagreements list."
+            "no-open-disagreement",
+            f"There is no open disagreement on {passage_id} for {query_id}.",
+            "See exam disagreements list.",
         )
     return found[0]
 
@@ -249,4 +255,8 @@ def _judged(project: Project, left: Side, right: Side) -> str:
     for side in (left, right):
         if isinstance(side, Judgments):
             return find_source(project, side.source)
-    raise InputError("Neither side is a judgment that could be disputed.", "Settle it by comment, edit or override.")
+    raise InputError(
+        "no-judgment-to-dispute",
+        "Neither side is a judgment that could be disputed.",
+        "Settle it by comment, edit or override.",
+    )

@@ -48,7 +48,7 @@ def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> No
 def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path | None, author: str) -> None:
     """Discard unsaved changes of a person; on the screen, Undo brings them back."""
     if bool(question_ids) == everything:
-        raise InputError("Nothing says what is to be discarded.", "Name questions, or give --all.")
+        raise InputError("option-missing", "Nothing says what is to be discarded.", "Name questions, or give --all.")
     with opened(project_path) as project:
         mine = bank.drafts(project, author)
         _check(question_ids, mine, f"{author} has no unsaved change of")
@@ -77,4 +77,4 @@ def settle(
 
 def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
     if unknown := [question_id for question_id in question_ids if question_id not in known]:
-        raise InputError(f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")
+        raise InputError("unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")

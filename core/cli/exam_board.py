@@ -47,7 +47,9 @@ def exam_board(
 ) -> None:
     """Say what share of its answers each student gets right, with intervals and with failures as wrong."""
     if sum(one is not None for one in (best_of, by, test)) > 1:
-        raise InputError("--best-of, --by and --compare are different boards.", "Ask for one of them.")
+        raise InputError(
+            "options-exclude-each-other", "--best-of, --by and --compare are different boards.", "Ask for one of them."
+        )
     with opened(project_path) as project:
         found = responses(project, names or None, None, query_id, bank_version)
     if best_of:

@@ -94,7 +94,9 @@ def export_folder(project: Project, asked: Asked) -> None:
         InputError: it cannot be written.
     """
     if asked.output == "-":
-        raise InputError("A project cannot go to standard output.", "Name a folder or a .zip file.")
+        raise InputError(
+            "folder-to-standard-output", "A project cannot go to standard output.", "Name a folder or a .zip file."
+        )
     rows = export_project(project, Path(asked.output), current_author())
     tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
@@ -106,7 +108,9 @@ def _qrels(project: Project, asked: Asked) -> bytes:
     if asked.source == "exam":
         _check(project, asked)
     elif asked.save_manifest or asked.require_complete:
-        raise InputError("Judgments are exported as they came: they have no manifest.", "Leave --source away.")
+        raise InputError(
+            "no-manifest-of-kind", "Judgments are exported as they came: they have no manifest.", "Leave --source away."
+        )
     if asked.save_manifest is not None:
         publication = publish(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
         tell(f"Wrote {asked.save_manifest}.")
@@ -153,7 +157,7 @@ def _check(project: Project, asked: Asked) -> None:
     if state.without_text:
         todo.append("Import the texts: exam import passages FILE")
     if asked.require_complete:
-        raise GradingError(f"The labels are incomplete: {counts}.", "; ".join(todo))
+        raise GradingError("incomplete-labels", f"The labels are incomplete: {counts}.", "; ".join(todo))
     tell(f"warning: the labels are incomplete: {counts}.")
     for step in todo:
         tell(step)

@@ -94,13 +94,21 @@ def import_(
     """
     if kind == "project":
         if len(files) > 1 or source or skip_unknown or gold or replace or preview:
-            raise InputError("A project is imported whole, by itself.", "Name one folder or zip, and no options.")
+            raise InputError(
+                "options-exclude-each-other",
+                "A project is imported whole, by itself.",
+                "Name one folder or zip, and no options.",
+            )
         _import_project(files[0], required(project_path), as_json)
         return
     if gold and kind != "responses":
-        raise InputError(f"--gold does not go with {kind}.", "Gold texts are imported as responses.")
+        raise InputError(
+            "options-exclude-each-other", f"--gold does not go with {kind}.", "Gold texts are imported as responses."
+        )
     if source is not None and len(files) > 1 and kind != "lm-eval":
-        raise InputError("--source names one file, but there are several.", "Import them one by one.")
+        raise InputError(
+            "source-of-several-files", "--source names one file, but there are several.", "Import them one by one."
+        )
     with opened(project_path) as project:
         try:
             done = import_files(
@@ -187,9 +195,15 @@ def export(
     project: everything, as a folder or .zip of Parquet files for exam import project.
     """
     if manifest and what not in ("qrels", "bundle"):
-        raise InputError(f"A manifest says nothing of {what}.", "Export the qrels or the bundle that it is of.")
+        raise InputError(
+            "no-manifest-of-kind",
+            f"A manifest says nothing of {what}.",
+            "Export the qrels or the bundle that it is of.",
+        )
     if save_manifest and what != "qrels":
-        raise InputError(f"No manifest goes with {what}.", "A bundle has its own; else export qrels.")
+        raise InputError(
+            "no-manifest-of-kind", f"No manifest goes with {what}.", "A bundle has its own; else export qrels."
+        )
     if manifest is not None:
         _check_alone(manifest)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
@@ -216,4 +230,8 @@ def _check_alone(manifest: Path) -> None:
     }
     if chosen:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
-        raise InputError(f"{manifest} settles everything: {names} cannot go with it.", "Leave them away.")
+        raise InputError(
+            "options-exclude-each-other",
+            f"{manifest} settles everything: {names} cannot go with it.",
+            "Leave them away.",
+        )

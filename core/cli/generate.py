@@ -74,8 +74,8 @@ def generate(
 ) -> None:
     """Let a model draft questions, once a query or a subtopic. They are proposals until a person accepts them."""
     if bool(queries) == every:
-        raise InputError("Nothing says for which queries." if not every else "--all and --query exclude each other.",
-                         "Give --query QUERY, or --all.")  # fmt: skip
+        said = "--all and --query exclude each other." if every else "Nothing says for which queries."
+        raise InputError("options-exclude-each-other", said, "Give --query QUERY, or --all.")
     with opened(project_path) as project:
         drafter = make_drafter(settings)
         control = job_control(
@@ -104,7 +104,7 @@ def _say(project: Project, report: Report, as_json: bool) -> None:
         came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
         tell(f"{came} {_rest(report)}See exam proposals list.")
     if not found:
-        raise GradingError("Nothing usable came.", "Try another model or prompt.")
+        raise GradingError("nothing-usable", "Nothing usable came.", "Try another model or prompt.")
 
 
 def _rest(report: Report) -> str:
@@ -157,7 +157,7 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
     """Take proposals into your drafts; the bank has them once saved: on the screen, with --note or exam bank save."""
     if note is not None and not note.strip():
-        raise InputError("The note is empty.", "Say in a few words what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Say in a few words what changed and why.")
     author = current_author()
     with opened(project_path) as project:
         made = bank.accept(project, keys, author)

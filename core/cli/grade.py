@@ -114,7 +114,7 @@ def plan(
 ) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     if answers and output is None:
-        raise InputError("--after is for writing calls.", "Name the file for them with -o.")
+        raise InputError("option-missing", "--after is for writing calls.", "Name the file for them with -o.")
     with opened(project_path) as project:
         grader = chosen.make(project)
         spec = grader.spec
@@ -188,13 +188,19 @@ def grade(
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
-        raise InputError("--batch-size and --no-wait are for batches.", "Say --batch too.")
+        raise InputError("option-missing", "--batch-size and --no-wait are for batches.", "Say --batch too.")
     if engine is None and not (address is None and workers is None and shards is None):
-        raise InputError("--address, --workers and --shards are for a cluster.", "Say --engine ray too.")
+        raise InputError(
+            "option-missing", "--address, --workers and --shards are for a cluster.", "Say --engine ray too."
+        )
     if shards is not None:
         at_a_shell()
     if engine and batch:
-        raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
+        raise InputError(
+            "options-exclude-each-other",
+            "Batches are answered at an endpoint, and a cluster is none.",
+            "Leave one of them out.",
+        )
     request = Request(
         scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
         patience=patience,
@@ -235,7 +241,7 @@ def grade(
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     if as_json:
         print_json(_result(final) | {"grader": name, "boards_show": shown.name})
         return
@@ -264,16 +270,21 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
     if lacking := [path for path in files if not path.exists()]:
         if guest() is not None:
             raise InputError(
+                "file-not-sent",
                 f"{lacking[0].name}: no file of this name was sent to the server that has the project open.",
                 "Name the files themselves, as FOLDER/*.parquet: a folder is not sent.",
             )
-        raise InputError(f"{lacking[0]}: there is no such file.")
+        raise InputError("no-such-file", f"{lacking[0]}: there is no such file.")
     files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
     if not files:
-        raise InputError("There is no Parquet file in the folder.", "Name the folder that workers put shards into.")
+        raise InputError(
+            "no-such-file", "There is no Parquet file in the folder.", "Name the folder that workers put shards into."
+        )
     graded = [is_shard(path) for path in files]
     if any(graded) and not all(graded):
-        raise InputError("Some of the files are shards of grades, others are answers.", "Take them in apart.")
+        raise InputError(
+            "mixed-shards", "Some of the files are shards of grades, others are answers.", "Take them in apart."
+        )
     with opened(project_path) as project:
         close_unfinished(project)
         grader = chosen.make(project)
@@ -310,10 +321,14 @@ def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Clu
     """
     # Whatever answers at the address of a cluster runs code here.
     if not current().any_address:
-        raise InputError("A token cannot grade on a cluster.", "Leave out --engine, or grade at a shell.")
+        raise InputError(
+            "cluster-with-token", "A token cannot grade on a cluster.", "Leave out --engine, or grade at a shell."
+        )
     if is_remote(grader):
         raise InputError(
-            "This grader asks an endpoint: workers would only wait for it.", "Grade without --engine, or with --batch."
+            "cluster-for-endpoint",
+            "This grader asks an endpoint: workers would only wait for it.",
+            "Grade without --engine, or with --batch.",
         )
     return RayGrader(grader.spec, chosen.kind, chosen.parameters, prompts(project), cluster)
 

@@ -60,7 +60,9 @@ class GraderChoice:
         """The chosen prompt with a file's examples, kept in the project under a name of its own."""
         chosen = self.parameters.get("prompt")
         if chosen not in library:
-            raise InputError("--examples needs a prompt.", "Name one that takes examples with --prompt.")
+            raise InputError(
+                "option-missing", "--examples needs a prompt.", "Name one that takes examples with --prompt."
+            )
         changed = with_examples(library[chosen], text_of(file), file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
         save_prompt(project, named, current_author())
@@ -148,7 +150,7 @@ def _setting(text: str) -> tuple[str, Any]:
     """NAME=VALUE, the value as JSON where it is JSON, else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"'{text}' is no setting.", "Write NAME=VALUE.")
+        raise InputError("invalid-setting", f"'{text}' is no setting.", "Write NAME=VALUE.")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

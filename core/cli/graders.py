@@ -111,7 +111,7 @@ def test(
         grade = trial.grade
         click.echo(f"--- read as\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
     if trial.grade.status == "failed":
-        raise GradingError(f"The pair failed: {trial.grade.reason}.")
+        raise GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
 
 
 def _say_injections(name: str, trial: InjectionTrial, as_json: bool) -> None:
@@ -166,7 +166,7 @@ def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
     with opened(project_path) as project:
         library = catalogue.prompts(project)
     if name not in library:
-        raise InputError(f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
+        raise InputError("unknown-prompt", f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
     if as_json:
         print_json(asdict(library[name]) | {"hash": library[name].hash})
     else:

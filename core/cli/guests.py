@@ -38,6 +38,7 @@ class Guest:
         stopping: set where the command is to end.
         stopped_by: who wants that, as a sentence; empty where it is themselves, as by Ctrl+C.
         named: the value of --project by which a shell found this project; empty if no shell did.
+        failure: the code of the error that ended the command; empty if no `WorkbenchError` did.
     """
 
     project: Project
@@ -48,6 +49,7 @@ class Guest:
     stopping: threading.Event = field(default_factory=threading.Event)
     stopped_by: str = ""
     named: str = ""
+    failure: str = ""
     outputs: dict[str, Path] = field(default_factory=dict)
     """What the command may write: by the words that name each."""
     absent: dict[str, Path] = field(default_factory=dict)
@@ -185,7 +187,7 @@ def text_of(file: Path) -> str:
             return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
         return read_small_text(file)
     except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
+        raise InputError("not-utf8", f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
 
 
 def sent_file(name: str) -> Path | None:

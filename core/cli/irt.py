@@ -85,7 +85,9 @@ def _answers_options(command: Command) -> Command:
         if file is not None:
             table = _of_file(file, factors)
         elif factors is not None:
-            raise InputError("--factors belongs to a FILE.", "In a project say: exam import students FILE.")
+            raise InputError(
+                "option-missing", "--factors belongs to a FILE.", "In a project say: exam import students FILE."
+            )
         else:
             with opened(project_path) as project:
                 table = answer_table(project, query_id)
@@ -329,7 +331,7 @@ def bank_command(
 ) -> None:
     """Say which questions separate the best systems, and which say nothing or what another says."""
     if passages and query_id is None:
-        raise InputError("Passages are looked at query by query.", "Give --query Q.")
+        raise InputError("option-missing", "Passages are looked at query by query.", "Give --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
     with opened(project_path) as project:
         found = bank_worth(project, policy, query_id, examinees)

@@ -130,7 +130,7 @@ def generate(
             tell(f"{counted(len(report.keys), 'item')} from {counted(report.asked, 'passage')}.{rest}")
             tell("See exam items check.")
     if not report.keys:
-        raise GradingError("Nothing usable came.", "Try another model or prompt.")
+        raise GradingError("nothing-usable", "Nothing usable came.", "Try another model or prompt.")
 
 
 @items.command(name="list")
@@ -142,7 +142,11 @@ def generate(
 def list_(project_path: Path | None, query_id: str | None, version: int | None, proposed: bool, as_json: bool) -> None:
     """List items with key, topic and source."""
     if proposed and version is not None:
-        raise InputError("Proposals have no bank version.", "Give one of --proposed and --bank-version.")
+        raise InputError(
+            "options-exclude-each-other",
+            "Proposals have no bank version.",
+            "Give one of --proposed and --bank-version.",
+        )
     with opened(project_path) as project:
         found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
         if as_json:
@@ -184,8 +188,9 @@ def accept(
     --passing records the thresholds, so that exam items statistics does not apply quantiles to the items that passed.
     """
     if bool(keys) == passing:
-        raise InputError("Nothing says which items." if not keys else "--passing and numbers exclude each other.",
-                         "Name proposals, as exam items list --proposed numbers them, or give --passing.")  # fmt: skip
+        said = "--passing and numbers exclude each other." if keys else "Nothing says which items."
+        hint = "Name proposals, as exam items list --proposed numbers them, or give --passing."
+        raise InputError("options-exclude-each-other", said, hint)
     _check_note(note)
     author = current_author()
     with opened(project_path) as project:
@@ -250,7 +255,7 @@ def set_(
 ) -> None:
     """Set the topic, the source or the categories of items; what was there is in the activity log."""
     if topic is None and passage is None and not levels and not types:
-        raise InputError("Nothing says what to set.", "Give --topic, --source, --bloom or --type.")
+        raise InputError("option-missing", "Nothing says what to set.", "Give --topic, --source, --bloom or --type.")
     author = current_author()
     with opened(project_path) as project:
         if topic is not None or passage is not None:
@@ -263,7 +268,7 @@ def set_(
 
 def _check_note(note: str | None) -> None:
     if note is not None and not note.strip():
-        raise InputError("The note is empty.", "Say in a few words what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Say in a few words what changed and why.")
 
 
 def _say_drafted(ids: Sequence[str], what: str, version: int | None, as_json: bool) -> None:

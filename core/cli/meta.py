@@ -160,7 +160,11 @@ def meta(
     Spearman, Kendall and tau_AP.
     """  # fmt: skip
     if latex + tsv + as_json > 1:
-        raise InputError("The table can be printed in one format at a time.", "Give one of --latex, --tsv and --json.")
+        raise InputError(
+            "options-exclude-each-other",
+            "The table can be printed in one format at a time.",
+            "Give one of --latex, --tsv and --json.",
+        )
     policy = Policy(
         weighted=not unweighted,
         overrides=not no_overrides,

@@ -71,7 +71,11 @@ def project_option(command: Command) -> Command:
 def _of_this_project(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     host, source = guest(), context.get_parameter_source(str(option.name))
     if host is not None and source is ParameterSource.COMMANDLINE and str(path) != host.named:
-        raise InputError(f"A request cannot name the project {path}: its token opens one.", "Leave out --project.")
+        raise InputError(
+            "project-in-request",
+            f"A request cannot name the project {path}: its token opens one.",
+            "Leave out --project.",
+        )
     return path
 
 
@@ -111,7 +115,7 @@ def _named(context: click.Context, option: click.Parameter, author: str) -> str:
         author = host.author
     name = as_name(author)
     if not name:
-        raise InputError("The name of the author is empty.", "Give --author NAME, or leave it away.")
+        raise InputError("empty-name", "The name of the author is empty.", "Give --author NAME, or leave it away.")
     return name
 
 
@@ -123,7 +127,9 @@ def required(project_path: Path | None) -> Path:
     """
     at_a_shell()
     if project_path is None:
-        raise InputError("No project was named.", "Give --project FILE.duckdb, or set EXAM_PROJECT.")
+        raise InputError(
+            "no-project-named", "No project was named.", "Give --project FILE.duckdb, or set EXAM_PROJECT."
+        )
     return project_path
 
 
@@ -134,7 +140,9 @@ def at_a_shell() -> None:
         InputError: a server runs it for somebody.
     """
     if guest() is not None:
-        raise InputError("This command works on files of a computer.", "Give it at a shell of that computer.")
+        raise InputError(
+            "needs-a-shell", "This command works on files of a computer.", "Give it at a shell of that computer."
+        )
 
 
 @contextmanager

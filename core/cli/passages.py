@@ -73,9 +73,11 @@ def passages(
     """Find pooled passages, by WORDS in their text or by their id, and by what is known of them."""
     with opened(project_path) as project:
         if query_id is not None and query_id not in pooled_queries(project):
-            raise InputError(f"The pool has no passage of a query {query_id}.", "See exam status.")
+            raise InputError(
+                "no-pooled-passages", f"The pool has no passage of a query {query_id}.", "See exam status."
+            )
         if run is not None and run not in run_names(project):
-            raise InputError(f"There is no run {run}.", "See exam leaderboard.")
+            raise InputError("unknown-run", f"There is no run {run}.", "See exam leaderboard.")
         if judgment is not None or flagged or source is not None:
             source = find_source(project, source or "judgments")
         else:

@@ -35,7 +35,7 @@ def responses(project_path: Path | None, as_json: bool) -> None:
 def gold(run: str | None, project_path: Path | None, none: bool, as_json: bool) -> None:
     """Say what the gold texts are, or let RUN stand for them; exam import responses --gold brings texts in."""
     if run is not None and none:
-        raise InputError("A run is named, and --none too.", "Give one of them.")
+        raise InputError("options-exclude-each-other", "A run is named, and --none too.", "Give one of them.")
     with opened(project_path) as project:
         if run is not None or none:
             mark_gold(project, run, current_author())

@@ -63,12 +63,16 @@ def reteval(
     if context.invoked_subcommand is not None:
         return
     if latex and as_json:
-        raise InputError("The table is printed in one form.", "Give --latex or --json.")
+        raise InputError("options-exclude-each-other", "The table is printed in one form.", "Give --latex or --json.")
     with opened(project_path) as project:
         found = evaluate(project, view)
         failed = pipelines.failures(project, found)
     if require_complete and not found.complete:
-        raise InputError(f"The table is not complete: {_missing(found)}.", "Ask for the rest, or leave the option out.")
+        raise InputError(
+            "incomplete-table",
+            f"The table is not complete: {_missing(found)}.",
+            "Ask for the rest, or leave the option out.",
+        )
     if as_json:
         print_json(pipelines.reteval_told(found, failed))
     elif latex:
@@ -197,7 +201,7 @@ def _case(row: CaseRow) -> dict[str, Any]:
 
 def _place(view: View) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
-        raise InputError("A case is of one run at one depth.", "Give --run RUN and --k K.")
+        raise InputError("option-missing", "A case is of one run at one depth.", "Give --run RUN and --k K.")
     return view.runs[0], view.ks[0]
 
 
@@ -228,7 +232,7 @@ def confirm(
         found = evaluate(project, view)
         row = pipelines.case_at(project, found, query, run, k)
         if add_answer and row.line.answer is None:
-            raise InputError(f"There is no answer of {run} to {query}.", "Leave --add-answer out.")
+            raise InputError("unknown-answer", f"There is no answer of {run} to {query}.", "Leave --add-answer out.")
         if judge_passage is not None:
             pipelines.judge_as_relevant(project, row, judge_passage, author, value)
         if add_answer:
@@ -329,7 +333,9 @@ def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...])
     """What the measures of answers, the boards beside them, and EXAM-Cover of the answers choose at a depth."""
     offered = boards_to_choose_by(project, k)
     if strange := [name for name in named if name not in offered]:
-        raise InputError(f"There is no board '{strange[0]}' at {k}.", f"There are: {', '.join(offered)}.")
+        raise InputError(
+            "unknown-board", f"There is no board '{strange[0]}' at {k}.", f"There are: {', '.join(offered)}."
+        )
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
     tables = pipelines.choice_tables(found, k)
     waiting = pipelines.waiting_runs(found, k)
@@ -411,6 +417,7 @@ def _people(project: Project, human: str | None) -> list[PeopleSaid]:
     if file is None:
         known = [name for name, _ in pipelines.verdict_sources(project)]
         raise InputError(
+            "unknown-source",
             f"'{human}' is neither a source of verdicts nor a file.",
             f"There are: {', '.join(known)}." if known else "Import some: exam import answer-verdicts FILE.",
         )

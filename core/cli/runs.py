@@ -65,9 +65,9 @@ def families(
 ) -> None:
     """State which families of models RUNs are made with, or the questions, or a grader."""
     if bool(families) == none:
-        raise InputError("Nothing is stated.", "Give --family NAME, or --none.")
+        raise InputError("option-missing", "Nothing is stated.", "Give --family NAME, or --none.")
     if not (names or questions or grader):
-        raise InputError("It is not said of what.", "Name runs, --questions, or --grader NAME.")
+        raise InputError("option-missing", "It is not said of what.", "Name runs, --questions, or --grader NAME.")
     with opened(project_path) as project:
         for name in names:
             state_families(project, "run", name, families, author)

@@ -64,7 +64,9 @@ def check(project_path: Path | None, as_json: bool) -> None:
             tell(f"{each.check}: {each}")
     if wrong:
         raise ProjectError(
-            f"{counted(len(wrong), 'thing')} wrong in {project.path.name}", "What to do is said with each."
+            "check-failed",
+            f"{counted(len(wrong), 'thing')} wrong in {project.path.name}",
+            "What to do is said with each.",
         )
 
 
@@ -98,9 +100,11 @@ def backup(
     It never takes the place of a file that is there.
     """
     if listing and (keep is not None or every is not None):
-        raise InputError("--list makes no backup.", "Leave --keep and --every out.")
+        raise InputError("options-exclude-each-other", "--list makes no backup.", "Leave --keep and --every out.")
     if every is not None and output is not None:
-        raise InputError("--every makes backups in the folder beside the project.", "Leave -o out.")
+        raise InputError(
+            "options-exclude-each-other", "--every makes backups in the folder beside the project.", "Leave -o out."
+        )
     if listing:
         path = required(project_path)
         # Nothing of the project is opened for that, so it needs no server.

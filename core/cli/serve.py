@@ -24,7 +24,9 @@ def serve(project_path: Path | None, port: int) -> None:
     environment = dict(os.environ)
     if project_path is not None:
         if not project_path.exists():
-            raise InputError(f"{project_path}: there is no such project.", "Make it with exam init or exam demo.")
+            raise InputError(
+                "no-such-project", f"{project_path}: there is no such project.", "Make it with exam init or exam demo."
+            )
         environment["EXAM_PROJECT"] = str(project_path.resolve())
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
     if os.name == "nt":

@@ -92,7 +92,7 @@ def add(
 def _factor(text: str) -> tuple[str, str]:
     factor, equals, level = text.partition("=")
     if not (factor.strip() and equals and level.strip()):
-        raise InputError(f"'{text}' is no component.", "Write NAME=LEVEL.")
+        raise InputError("invalid-component", f"'{text}' is no component.", "Write NAME=LEVEL.")
     return factor.strip(), level.strip()
 
 
@@ -148,11 +148,12 @@ def retrieve(
     """Give items passages that students can be given: from a TREC run with item ids as query ids, or made here."""
     if (retriever is None) == (run is None):
         raise InputError(
+            "option-missing",
             "It is not said where the passages come from.",
             f"Give --run FILE, or --with {', '.join(RETRIEVERS)}.",
         )
     if run is not None and rerank is not None:
-        raise InputError("An imported run is not re-ranked.", "Give --rerank together with --with.")
+        raise InputError("option-missing", "An imported run is not re-ranked.", "Give --rerank together with --with.")
     with opened(project_path) as project:
         if run is not None:
             items = import_retrieval(project, name, Source.of(run), current_author())
@@ -196,7 +197,7 @@ def sit(
 ) -> None:
     """Let students answer what they have not answered. Stopped at any moment, it goes on where it was."""
     if key_variable and not base_url:
-        raise InputError("--key-variable names no address.", "Give --base-url as well.")
+        raise InputError("option-missing", "--key-variable names no address.", "Give --base-url as well.")
     request = Sit(
         names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed,
         patience,
@@ -218,7 +219,7 @@ def sit(
         for name, one in ended.items():
             tell(f"{name}: {counted(one.graded, 'answer')}, {one.failed:,} failed. {one.message}".rstrip())
     if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state in ("failed", "cancelled")]:
-        raise GradingError(broken[0], "What was answered so far is kept.")
+        raise GradingError("job-failed", broken[0], "What was answered so far is kept.")
 
 
 def _watch() -> Callable[[str, Progress], None]:

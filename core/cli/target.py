@@ -151,10 +151,16 @@ def watch(
     asked = _read(file)
     with opened(project_path) as project:
         if since not in run_names(project):
-            raise InputError(f"There is no run '{since}'.", "Freeze the target first: exam target freeze.")
+            raise InputError(
+                "unknown-run", f"There is no run '{since}'.", "Freeze the target first: exam target freeze."
+            )
         found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
         if found.run is None:
-            raise InputError("This target gives no passages, so that there is no run to measure.", "Name their path.")
+            raise InputError(
+                "target-without-passages",
+                "This target gives no passages, so that there is no run to measure.",
+                "Name their path.",
+            )
         fall = measure_fall(project, since, found.run, measure, source, level=level)
         changes = diff_of_runs(project, since, found.run, asked.k)
     if as_json:
@@ -164,6 +170,7 @@ def watch(
         _say_fall(fall, len(changes))
     if fall.fell:
         raise GradingError(
+            "measure-fell",
             f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise (p = {fall.p:.4f}).",
             f"See what changed: exam target diff {since} {found.run}.",
         )

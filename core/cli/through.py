@@ -95,6 +95,7 @@ def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool], proj
 
 def _gone(error: Exception) -> ProjectError:
     return ProjectError(
+        "server-gone",
         f"The server that has the project open went away ({type(error).__name__}).",
         "What it had saved is saved. Look how far it came, then try again.",
     )
@@ -141,7 +142,7 @@ def _parts(
             try:
                 opened.append(_opened(name))
             except OSError as error:
-                raise InputError(f"{name}: cannot be read ({error.strerror}).") from error
+                raise InputError("cannot-read-file", f"{name}: cannot be read ({error.strerror}).") from error
             heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
             length += os.fstat(opened[-1].fileno()).st_size
             before = "\r\n"
@@ -197,7 +198,11 @@ def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     """What the server says, as it says it."""
     if answer.status != 200:
         said = json.loads(answer.read() or b"{}")
-        raise ProjectError(str(said.get("message") or "The server refused this."), str(said.get("hint") or ""))
+        raise ProjectError(
+            str(said.get("code") or "server-refused"),
+            str(said.get("message") or "The server refused this."),
+            str(said.get("hint") or ""),
+        )
     try:
         while line := answer.readline():
             yield json.loads(line)

@@ -47,6 +47,7 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
     for one, place in zip(read, places, strict=True):
         if (known := before.get(one.student)) is not None and not known.sat_elsewhere:
             raise InputError(
+                "answers-made-here",
                 f"'{one.student}' sits exams here, so that its answers cannot come from a file.",
                 "Name the student otherwise in the file, or rename the file.",
             )
@@ -65,6 +66,7 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         ]
         if others:
             raise InputError(
+                "answers-differ",
                 f"'{one.student}' has other answers to {how_many(len(others), 'items')} of {names} already.",
                 "An answer is never changed: give the student another name.",
             )
@@ -123,10 +125,13 @@ def _place_items(
                 continue
             if kinds.get(item, "choice") != "choice":
                 raise InputError(
-                    f"{item} of {names} is a question of the bank without choices.", "Name the items otherwise."
+                    "item-without-choices",
+                    f"{item} of {names} is a question of the bank without choices.",
+                    "Name the items otherwise.",
                 )
             if words is not None and (known := words_by_id.get(item, words)) != words:
                 raise InputError(
+                    "item-words-differ",
                     f"The item {item} of {names} has other words than the item {item} that is known:"
                     f" {_shown(words)}; {_shown(known)}.",
                     "Give one of them another id.",

@@ -130,6 +130,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
     ]
     if not recorded:
         raise InputError(
+            "not-a-bundle",
             f"Publication {number} was not made as a bundle.",
             "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
@@ -141,6 +142,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
     if known is not None and known != now:
         differing = sorted(name for name in known | now if known.get(name) != now.get(name))
         raise ProjectError(
+            "bundle-differs",
             f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
             "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
         )

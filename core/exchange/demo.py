@@ -36,7 +36,7 @@ def make_demo(
         InputError: the file is there already.
         GradingError: grading failed.
     """
-    taken = InputError(f"{path} is there already.", "Open it, or remove it first.")
+    taken = InputError("project-exists", f"{path} is there already.", "Open it, or remove it first.")
     if path.exists():
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,9 @@ def _fill(
             tell("Grading with the embedding model ...")
             final = run_job(project, make_grader("embedding", {}), Request(), author)
             if final.state != "done":
-                raise GradingError(final.message, "Run exam demo again, or exam demo --no-grade and then exam grade.")
+                raise GradingError(
+                    "job-failed", final.message, "Run exam demo again, or exam demo --no-grade and then exam grade."
+                )
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
         if sit is not None:
             sit(project)

@@ -66,7 +66,7 @@ def runs_zip(project: Project) -> bytes:
         )
         files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
     if not files:
-        raise InputError("There are no runs to export.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "There are no runs to export.", "Import them: exam import runs FILE...")
     packed = io.BytesIO()
     write_zip(files, packed)
     return packed.getvalue()

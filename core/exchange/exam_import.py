@@ -101,7 +101,9 @@ def write_exam_items(
     }
     new = {key: item for key, item in by_id.items() if key not in known}
     if len(new) < len(by_id):
-        report.remark(file, None, "an item is in the bank already: it stays as it is", len(by_id) - len(new))
+        report.remark(
+            file, None, "item-known", "an item is in the bank already: it stays as it is", len(by_id) - len(new)
+        )
     questions = [
         Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
         for key, item in new.items()
@@ -159,6 +161,7 @@ def _retrievals(
         there = retrieved(cursor, name)
         if there and there != ranking:
             raise InputError(
+                "retrieval-differs",
                 f"There is a retrieval '{name}' with other rankings.",
                 "Import the exam under a name of its own (--source NAME).",
             )

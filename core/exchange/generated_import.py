@@ -37,6 +37,7 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
     known = next((one for one in answer_models_of(cursor, "generator") if one.name == name), None)
     if known is not None and not known.from_elsewhere:
         raise InputError(
+            "answers-made-here",
             f"'{name}' answers queries here, so that its answers cannot come from a file.",
             "Give the file's model another name (--source).",
         )
@@ -64,6 +65,7 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
     ]  # fmt: skip
     if others:
         raise InputError(
+            "answers-differ",
             f"'{name}' has other answers than {how_many(len(others), 'answers')} of {file} already.",
             "An answer is never changed: give the model of this file another name (--source).",
         )
@@ -96,6 +98,7 @@ def _text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str,
     texts = dict(cursor.execute("SELECT query_id, text FROM queries").fetchall())
     if lost := [query_id for query_id in dict.fromkeys(query_ids) if query_id not in texts]:
         raise InputError(
+            "unknown-query",
             f"{file} names {how_many(len(lost), 'queries')} that the project does not have: {first_few(lost)}.",
             "Import the queries first.",
         )

@@ -184,12 +184,17 @@ class GradedImport:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
             for run in whole:
-                report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
+                report.remark(names, None, "run-kept", f"the run {run} came whole from {known[run]}: that one is kept")
             runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
             if repeated := write_stated_rankings(
                 self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
             ):
-                report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
+                report.remark(
+                    names,
+                    None,
+                    "repeated-ranks",
+                    f"{repeated} rankings state a rank twice: their passages are counted anew",
+                )
             self.counts["runs"] = len(runs)
         if self.files.judged.topics:
             self.counts["judgments"] = self._write_judgments(source)
@@ -203,14 +208,18 @@ class GradedImport:
             report.remark(
                 names,
                 None,
+                "grade-known",
                 f"{same} grades are about a question text and passage text that have a grade: the first is kept",
             )
         if self.textless:
-            report.remark(names, None, f"{self.textless} grades are of passages without a text: left out")
+            report.remark(
+                names, None, "no-passage-text", f"{self.textless} grades are of passages without a text: left out"
+            )
         if self.differing:
             report.remark(
                 names,
                 None,
+                "differing-grade",
                 f"{self.differing} grades differ from what the same grader said of the same texts before:"
                 " the known grade is kept",
             )

@@ -147,9 +147,9 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
     order = list(IMPORTERS)
     for group in groups:
         if group.kind not in order:
-            raise InputError(f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
+            raise InputError("unknown-kind", f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
         if not group.sources:
-            raise InputError("There is no file to import.", "Name at least one.")
+            raise InputError("no-file-named", "There is no file to import.", "Name at least one.")
     project.require("import files", author=author)
     groups = sorted(groups, key=lambda group: order.index(group.kind))
     with WorkingFolder(project.working_folder) as folder:
@@ -193,7 +193,7 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
     except FileError:
         raise
     except InputError as error:
-        raise InputError(f"{first_few(files)}: {error.message}", error.hint) from error
+        raise InputError(error.code, f"{first_few(files)}: {error.message}", error.hint) from error
 
 
 def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
@@ -204,6 +204,7 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
         files = first_few([name for result in results for name in result.files])
         apart = any(one.kind in ("judgments", "leaderboard") for one in going)
         raise InputError(
+            "would-replace",
             f"{files}: this would replace {first_few(going, '; ')}. Nothing was imported.",
             "Where that is meant, say so (--replace): what goes is kept and can be brought back."
             + (" Under another name (--source) both stay." if apart else ""),
@@ -244,7 +245,7 @@ def _queries(sources: Sequence[Source], report: Report, options: Options, folder
         for query in queries.read_queries(source, report):
             if found.setdefault(query.query_id, query) != query:
                 reason = f"query {query.query_id} is in another of the files with another content"
-                report.refuse(source.name, None, reason)
+                report.refuse(source.name, None, "duplicate-query", reason)
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         new = take_queries(cursor, list(found.values()), True, keeper)
@@ -324,11 +325,11 @@ def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options:
     if unknown and add_topics(cursor, unknown):
         unknown = unknown_queries(cursor, unknown)
     if unknown:
-        say = report.remark if options.skip_unknown else report.refuse
+        refuse_or_remark = report.remark if options.skip_unknown else report.refuse
         reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
-        say(file, first_lines[unknown[0]], reason)
+        refuse_or_remark(file, first_lines[unknown[0]], "unknown-query", reason)
     if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
-        report.refuse(file, None, NOTHING_LEFT)
+        report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     return unknown
 
 
@@ -375,6 +376,7 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
         report.remark(
             names,
             None,
+            "words-given",
             f"questions known by id only that get their words from this file: {words.given}; what was graded under"
             " their ids is now about these words, in every version of the bank",
         )
@@ -382,6 +384,7 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
         report.remark(
             names,
             None,
+            "words-apart",
             f"questions known by id only to which people gave these words before: {words.apart}; what was graded under"
             " their ids stays with the ids",
         )
@@ -412,7 +415,12 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
     if unknown:
         rest = len(part.questions) - len(questions)
         counts = f"questions: {rest}, queries: {len(unknown)}"
-        report.remark(source.name, None, f"left out what is asked of queries that the project does not have ({counts})")
+        report.remark(
+            source.name,
+            None,
+            "unknown-query",
+            f"left out what is asked of queries that the project does not have ({counts})",
+        )
     return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
 
 
@@ -427,7 +435,12 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
     ).fetchall()
     rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
     if rest:
-        report.remark(names, None, f"{len(rest)} questions of these queries are not in the file: they stay as they are")
+        report.remark(
+            names,
+            None,
+            "questions-stay",
+            f"{len(rest)} questions of these queries are not in the file: they stay as they are",
+        )
 
 
 @contextmanager
@@ -500,7 +513,7 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
                     f"the {what} are {table} of the project, as {known[0][0]}: this is no leaderboard by system; call a"
                     " column of queries query, and import judgments as qrels, rankings as runs"
                 )
-                report.refuse(source.name, None, reason)
+                report.refuse(source.name, None, "not-a-leaderboard", reason)
                 return
 
 
@@ -518,7 +531,7 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
                     reason = (
                         f"another file has the student {one.student} and the same items, too: import each with --name"
                     )
-                    report.refuse(source.name, None, reason)
+                    report.refuse(source.name, None, "duplicate-student", reason)
                 found.append(one)
         names = ", ".join(Path(source.name).name for source in sources)
         return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
@@ -562,7 +575,9 @@ def _by_name(
     for source in sources:
         name = (options.source if len(sources) == 1 else None) or source.stem
         if name in found:
-            report.refuse(source.name, None, f"another file has the name {name}, too; rename one of them")
+            report.refuse(
+                source.name, None, "duplicate-file-name", f"another file has the name {name}, too; rename one of them"
+            )
         found[name] = (source.name, read(source, report))
     return found
 

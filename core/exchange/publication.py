@@ -124,12 +124,13 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     try:
         manifest = json.loads(data)
     except ValueError as error:
-        raise InputError(f"{name}: this is no manifest ({error}).", _WHICH) from error
+        raise InputError("not-a-manifest", f"{name}: this is no manifest ({error}).", _WHICH) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{name}: this is no manifest of published qrels.", _WHICH)
+        raise InputError("not-a-manifest", f"{name}: this is no manifest of published qrels.", _WHICH)
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
+            "unknown-format-version",
             f"{name}: the manifest has the format version {version}, but this program knows {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote it, or a newer one.",
         )
@@ -178,6 +179,7 @@ def remade(project: Project, manifest: Manifest) -> bytes:
         found = hashlib.sha256(content).hexdigest()
         if found != manifest["qrels"]["sha256"]:
             raise ProjectError(
+                "publication-differs",
                 f"Publication {manifest['publication']} cannot be made again: the qrels would have the SHA-256 {found},"
                 f" not {manifest['qrels']['sha256']}, because {_why(then, manifest, policy)}.",
                 "Nothing was written. Use a copy of the project from the time of the publication.",
@@ -210,6 +212,7 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     named = manifest["project"] if isinstance(manifest.get("project"), dict) else {}
     if named.get("id") != project.value("SELECT value FROM settings WHERE name = 'project_id'"):
         raise InputError(
+            "manifest-of-another-project",
             f"The manifest is of the project {named.get('name')} ({named.get('id')}), not of {project.name}.",
             "Open that project, or a copy of it.",
         )
@@ -219,11 +222,13 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     )
     if stored is None:
         raise InputError(
+            "unknown-publication",
             f"This copy of the project has no publication {manifest.get('publication')}.",
             "Use the copy in which it was published, or a newer one.",
         )
     if differing := list(_differing(json.loads(stored), manifest)):
         raise InputError(
+            "manifest-changed",
             f"The manifest is not the one that was published: {', '.join(differing)} differ.",
             "Use the file as it was written.",
         )

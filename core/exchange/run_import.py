@@ -78,7 +78,7 @@ class RunFiles:
                     self.queries.setdefault(line.query_id, len(self.queries))
             if len(first_lines) > most:
                 reason = exceeded("the file names more queries than", "IDS", most)
-                self.report.refuse(source.name, batch[-1].line, reason)
+                self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
             self._writer.write_table(self._table(batch, numbers))
         self.first_lines.append((source, first_lines))
@@ -141,14 +141,14 @@ class RunImport:
         for source, first_lines in self.files.first_lines:
             missing = [query_id for query_id in first_lines if query_id in unknown]
             if missing:
-                say = self.report.remark if self.skip_unknown else self.report.refuse
+                refuse_or_remark = self.report.remark if self.skip_unknown else self.report.refuse
                 reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
-                say(source.file, first_lines[missing[0]], reason)
+                refuse_or_remark(source.file, first_lines[missing[0]], "unknown-query", reason)
         if self.skip_unknown and not self.report.count:
             left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
             for run, (source, tag) in enumerate(self.found):
                 if run not in left:
-                    self.report.refuse(source.file, None, f"the run {quoted(tag)}: {NOTHING_LEFT}")
+                    self.report.refuse(source.file, None, "nothing-left", f"the run {quoted(tag)}: {NOTHING_LEFT}")
 
     def write(self) -> dict[str, int]:
         """Write the runs; one of the same name and file gives way to the new one.
@@ -201,12 +201,12 @@ class RunImport:
             free.append(called)
         if replaced:
             reason = f"what the project had of runs of the same names gives way to these files: {first_few(replaced)}"
-            self.report.remark(self.found[0][0].file, None, reason)
+            self.report.remark(self.found[0][0].file, None, "runs-replaced", reason)
         if renamed:
             reason = (
                 f"runs of other files have the names already, so runs are called by their files: {first_few(renamed)}"
             )
-            self.report.remark(self.found[0][0].file, None, reason)
+            self.report.remark(self.found[0][0].file, None, "runs-renamed", reason)
         return free
 
     def _parts(self) -> Iterator[tuple[int, int]]:
@@ -292,7 +292,7 @@ class _Oddities:
                 if (run, what) in self.seen:
                     line, times = self.seen[run, what]
                     reason = _REPEATED if what == "repeated" else f"run {self.names[run]}: {_REMARKS[what]}"
-                    self.report.remark(source.name, line, reason, times)
+                    self.report.remark(source.name, line, what, reason, times)
 
 
 def _numbered(name: str) -> Iterator[str]:

@@ -29,11 +29,11 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
         InputError: there is something in the folder already, nothing is graded, or it cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: there is something of this name already.", "Name a new folder.")
+        raise InputError("file-exists", f"{folder}: there is something of this name already.", "Name a new folder.")
     base = basis(project, policy or Policy())
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
-        raise InputError("No passage has a label yet.", "Grade first: exam grade")
+        raise InputError("no-labels", "No passage has a label yet.", "Grade first: exam grade")
     ids = (
         "(SELECT question_key, question_id FROM questions UNION ALL"
         " SELECT query_key, query_id FROM queries) USING (question_key)"

@@ -44,7 +44,9 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
                 _acceptable(row.get("acceptable")),
             )
             if found.setdefault((one.query_id, one.answer), one) != one:
-                raise Refused(f"the same answer to query {one.query_id} has another verdict above")
+                raise Refused(
+                    "contradicting-lines", f"the same answer to query {one.query_id} has another verdict above"
+                )
     report.require(found, source.name, "verdicts")
     return list(found.values())
 
@@ -61,7 +63,7 @@ def _acceptable(value: object) -> bool:
         return WORDS[value.strip().lower()]
     if value in (0, 1) and isinstance(value, int):
         return bool(value)
-    raise Refused("acceptable is neither true nor false")
+    raise Refused("invalid-verdict", "acceptable is neither true nor false")
 
 
 def _is_record(beginning: Beginning) -> bool:

@@ -51,7 +51,7 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
             one = _answer(row)
             place = (one.query_id, one.run, one.k, one.draw)
             if found.setdefault(place, one) is not one:
-                raise Refused(f"query {one.query_id} has an answer from {one.run} there already")
+                raise Refused("duplicate-answer", f"query {one.query_id} has an answer from {one.run} there already")
     report.require(found, source.name, "answers")
     return list(found.values())
 
@@ -70,10 +70,10 @@ def _answer(row: dict[str, Any]) -> WrittenAnswer:
     if run == GOLD:
         k = None
     elif type(k) is not int or not 1 <= k <= MOST:
-        raise Refused("k is no whole number from 1")
+        raise Refused("invalid-number", "k is no whole number from 1")
     draw = row.get("draw", 1)
     if type(draw) is not int or not 1 <= draw <= MOST:
-        raise Refused("draw is no whole number from 1")
+        raise Refused("invalid-number", "draw is no whole number from 1")
     return WrittenAnswer(
         good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
         run,

@@ -147,20 +147,20 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
                     yield number, row
     # Also values that Python cannot hold: a time beyond all years, a text that is no UTF-8.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
-        report.refuse(source.name, None, f"the file cannot be read as Parquet: {error}")
+        report.refuse(source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}")
 
 
 def _reply(row: Mapping[str, Any]) -> Reply:
     name = row.get("custom_id")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise Refused("custom_id is missing, or is not that of a planned call")
+        raise Refused("unknown-call", "custom_id is missing, or is not that of a planned call")
     error = _error(row.get("error"))
     if error is not None:
         return Reply(name, error=error or None)
     answer = row.get("answer")
     if answer is not None:
         if not isinstance(answer, str):
-            raise Refused("the answer is no text")
+            raise Refused("not-a-text", "the answer is no text")
         choice = {"message": {"content": answer}, "text": answer, "finish_reason": row.get("finish_reason") or "stop"}
         return Reply(name, orjson.dumps({"choices": [choice]}))
     return _response(name, row.get("response"))
@@ -173,23 +173,23 @@ def _response(name: str, response: Any) -> Reply:
         try:
             response = orjson.loads(response)
         except orjson.JSONDecodeError as error:
-            raise Refused(f"the response is not valid JSON: {error.msg}") from error
+            raise Refused("invalid-json", f"the response is not valid JSON: {error.msg}") from error
     if response is None:
         return Reply(name)
     if not isinstance(response, dict):
-        raise Refused("the response is not a JSON object")
+        raise Refused("not-an-object", "the response is not a JSON object")
     if "body" not in response:
         response = {"status_code": 200, "body": response}
     status, body = response.get("status_code", 200), response["body"]
     if not isinstance(status, int):
-        raise Refused("the status code is no number")
+        raise Refused("invalid-number", "the status code is no number")
     if status != 200:
         told = _error(body.get("error") if isinstance(body, dict) else None)
         return Reply(name, error=told or f"HTTP {status}", status=status)
     try:
         content = orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise Refused(f"the response is no JSON: {error}") from error
+        raise Refused("invalid-json", f"the response is no JSON: {error}") from error
     if len(content) > (most := limit("ENDPOINT_ANSWER")):
         return Reply(name, error=exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
     return Reply(name, content)

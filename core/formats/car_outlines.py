@@ -43,14 +43,16 @@ def outline_of(row: dict[str, Any]) -> Query:
     subtopics: dict[str, Subtopic] = {}
     for subtopic in _sections(row, page, "", ""):
         if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
-            raise Refused(f"the heading id {subtopic.subtopic_id} stands twice with different headings")
+            raise Refused(
+                "duplicate-heading", f"the heading id {subtopic.subtopic_id} stands twice with different headings"
+            )
     return Query(page, good_text(first_of(row, NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
 
 
 def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
     sections = first_of(row, SECTION_KEYS) or []
     if not isinstance(sections, list) or not all(isinstance(section, dict) for section in sections):
-        raise Refused("the headings are not a list of objects with heading and headingId")
+        raise Refused("not-a-list", "the headings are not a list of objects with heading and headingId")
     for section in sections:
         # A skeleton holds paragraphs and images beside its sections.
         if "heading" not in section:

@@ -214,13 +214,18 @@ def open_ranked(
     if layout is None and beginning is not None and len(roles := roles_of(beginning.header)) > 1:
         wanted = ("query", "passage", "relevance" if kind == "qrels" else "score")
         lost = "; ".join(f"{role} ({', '.join(ROLES[role])})" for role in wanted if role not in roles)
-        report.refuse(source.name, 1, f"the header {', '.join(beginning.header)} has no column of {lost}")
+        report.refuse(
+            source.name, 1, "column-missing", f"the header {', '.join(beginning.header)} has no column of {lost}"
+        )
     elif layout is not None and layout.names and layout.kind != kind:
         report.refuse(
-            source.name, 1, f"the columns {', '.join(layout.names)} are those of {layout.kind}, not of {kind}"
+            source.name,
+            1,
+            "file-of-another-kind",
+            f"the columns {', '.join(layout.names)} are those of {layout.kind}, not of {kind}",
         )
     elif layout is not None and layout.doubt:
-        report.refuse(source.name, 1, layout.doubt)
+        report.refuse(source.name, 1, "ambiguous-columns", layout.doubt)
     elif layout is None or not (layout.names or layout.separator):
         yield from open_columns(source, report, names, form, kind == "runs", limits)
     else:
@@ -235,25 +240,27 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
             continue
         if layout.names and not width:
             width = len(layout.names)
-            report.remark(source.name, number, "the line is a header")
+            report.remark(source.name, number, "header", "the line is a header")
             continue
         with refusing(report, source.name, number):
             cells = cells_of(line, layout.separator)
             width = width or len(cells)
             if len(cells) != width:
-                raise Refused(f"the line has {len(cells)} cells; the first line has {width}")
+                raise Refused("wrong-number-of-columns", f"the line has {len(cells)} cells; the first line has {width}")
             yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
         known = f"it is taken for {found}" if found else "it can be read in several ways"
-        report.refuse(source.name, 1, f"the JSON is no map query -> passage -> number of {kind}: {known}")
+        report.refuse(source.name, 1, "not-a-map", f"the JSON is no map query -> passage -> number of {kind}: {known}")
         return
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
     for query, passages in parse_pairs(source, report, 1, lines):
         if not isinstance(passages, tuple) or not all(type(value) in (int, float) for _, value in passages):
-            report.refuse(source.name, 1, f"the value of query {query[:40]} is no map from passages to numbers")
+            report.refuse(
+                source.name, 1, "not-a-map", f"the value of query {query[:40]} is no map from passages to numbers"
+            )
             continue
         ranked = sorted(passages, key=lambda entry: -entry[1]) if kind == "runs" else passages
         for rank, (passage, value) in enumerate(ranked, 1):

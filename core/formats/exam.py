@@ -85,23 +85,27 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     try:
         data = parse_json(text)
         if not isinstance(data, list):
-            raise Refused("the file is no list of items")
+            raise Refused("not-a-list", "the file is no list of items")
     except Refused as refused:
         if not report.count:
-            report.refuse(source.name, None, str(refused))
+            report.refuse(source.name, None, refused.code, str(refused))
         return []
     found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
     for at, content in enumerate(data, 1):
         with refusing(report, source.name, None, f"item {at}: "):
             item = _item(content, source.name, report)
             if item is None:
-                report.remark(source.name, None, "the right answer of an item is none of its choices: left out")
+                report.remark(
+                    source.name, None, "no-usable-items", "the right answer of an item is none of its choices: left out"
+                )
             elif found.setdefault((item.question, item.choices), item) is not item:
-                report.remark(source.name, None, "an item is there twice: the first one counts")
+                report.remark(source.name, None, "duplicate-item", "an item is there twice: the first one counts")
     if not data:
-        report.refuse(source.name, None, "the exam has no items in it")
+        report.refuse(source.name, None, "no-items", "the exam has no items in it")
     elif not found and not report.count:
-        report.refuse(source.name, None, "no item of the exam has its right answer among its choices")
+        report.refuse(
+            source.name, None, "no-usable-items", "no item of the exam has its right answer among its choices"
+        )
     return list(found.values())
 
 
@@ -123,17 +127,17 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
 
 def _item(content: object, file: str, report: Report) -> ExamItem | None:
     if not isinstance(content, dict):
-        raise Refused("it is not an object")
+        raise Refused("not-an-object", "it is not an object")
     for name in content.keys() - KNOWN:
-        report.remark(file, None, f"the key {name!s:.40} is unknown and ignored")
+        report.remark(file, None, "unknown-field", f"the key {name!s:.40} is unknown and ignored")
     question = _text(value_of(content, ("question",), "question"), "question").strip()
     given = value_of(content, ("choices",), "list of choices")
     if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
-        raise Refused("its choices are not a list of 2 to 26 texts")
+        raise Refused("invalid-choices", "its choices are not a list of 2 to 26 texts")
     written = [" ".join(_text(choice, "choice").split()) for choice in given]
     choices = without_marks(written)
     if not all(choices):
-        raise Refused("a choice is empty")
+        raise Refused("invalid-choices", "a choice is empty")
     answer = " ".join(_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
     key = _key(answer, written, choices)
     documentation = content.get("documentation")
@@ -172,13 +176,18 @@ def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str,
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused("its retrieved_context is not an object")
+        raise Refused("not-an-object", "its retrieved_context is not an object")
     found = {}
     for name, texts in value.items():
         if not isinstance(texts, list):
-            raise Refused(f"its retrieved_context of {name[:40]} is not a list of texts")
+            raise Refused("not-a-list", f"its retrieved_context of {name[:40]} is not a list of texts")
         if usual := not_retrieved(name):
-            report.remark(file, None, f"retrieved_context of {name[:40]} is {usual}, which needs no texts: left out")
+            report.remark(
+                file,
+                None,
+                "no-texts-needed",
+                f"retrieved_context of {name[:40]} is {usual}, which needs no texts: left out",
+            )
             continue
         # A text that a retriever found twice stands at its best place.
         clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)

@@ -53,7 +53,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         try:
             query = _query(line, known, partial(report.remark, source.name, number))
         except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+            report.refuse(source.name, number, refused.code, str(refused))
             continue
         finally:
             # The next line may be as long.
@@ -76,22 +76,22 @@ class _Known:
     usual: bool = True
 
 
-def _query(line: bytes, known: _Known, remark: Callable[[str], None]) -> GradedQuery:
+def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
     # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
     check_shape(line, any_depth=True)
     shorter, taken = known.repeated.taken_out(line)
     if known.usual or taken:
-        before, remarks, record = len(known.graders), list[str](), None
+        before, remarks, record = len(known.graders), list[tuple[str, str]](), None
         try:
             record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
-            query = _record(record, taken, known, remarks.append)
+            query = _record(record, taken, known, lambda *remark: remarks.append(remark))
         except Refused:
             # What is wrong is said of the line as it stands in the file.
             for key in list(known.graders)[before:]:
                 del known.graders[key]
         else:
-            for reason in remarks:
-                remark(reason)
+            for code, reason in remarks:
+                remark(code, reason)
             return query
         del shorter, record
     query = _record(parse_json(line, any_depth=True), {}, known, remark)
@@ -100,15 +100,15 @@ def _query(line: bytes, known: _Known, remark: Callable[[str], None]) -> GradedQ
     return query
 
 
-def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable[[str], None]) -> GradedQuery:
+def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
-        raise Refused("the line is not of the form [query id, [passage, ...]]")
+        raise Refused("not-a-graded-line", "the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
     state = Line(query_id, known.graders, remark, itself=[query_id], taken=taken)
     for passage in record[1]:
         _passage(passage, state)
     if state.used != len(taken):
-        raise Refused("ratings stand where none are looked for")
+        raise Refused("unexpected-ratings", "ratings stand where none are looked for")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -127,17 +127,17 @@ def _passage(given: Any, state: Line) -> None:
         passage = passage_of(given)
         passage_id = good_id(passage.paragraph_id, "passage")
     except AttributeError:
-        raise Refused("a passage is not a JSON object") from None
+        raise Refused("not-an-object", "a passage is not a JSON object") from None
     try:
         text = passage.text or ""
         if not isinstance(text, str):
-            raise Refused("its text is not a text")
+            raise Refused("not-a-text", "its text is not a text")
         if not text or text.isspace():
-            state.remark("a passage has no text")
+            state.remark("no-passage-text", "a passage has no text")
         if state.passages.setdefault(passage_id, Passage(passage_id, text)).text != text:
-            raise Refused("it is listed twice with different texts")
+            raise Refused("contradicting-lines", "it is listed twice with different texts")
         if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
-            state.remark("a passage has further content, which is not kept")
+            state.remark("further-content", "a passage has further content, which is not kept")
         _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)
         for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
@@ -151,7 +151,7 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
     for entry in plain(data.judgments) or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
-            raise Refused(f"the relevance {value!r} is not an integer up to {LARGEST}")
+            raise Refused("invalid-relevance", f"the relevance {value!r} is not an integer up to {LARGEST}")
         if not state.title and isinstance(entry.get("titleQuery"), str):
             state.title = entry["titleQuery"]
         place = (topic_of(entry.get("query"), state), passage_id)

@@ -24,7 +24,7 @@ def described(
     """
     prompt = (info or {}).get("prompt_class") or ""
     if not isinstance(model, str) or not isinstance(prompt, str):
-        raise Refused("llm or prompt_class is not a text")
+        raise Refused("not-a-text", "llm or prompt_class is not a text")
     parameters: dict[str, Any] = {"llm_options": options, "prompt_info": info}
     if prompt_type not in ((DIRECT,) if direct else ("question", "nugget")):
         parameters["prompt_type"] = prompt_type

@@ -37,7 +37,7 @@ class Line:
 
     query_id: str
     graders: dict[Any, Grader]
-    remark: Callable[[str], None]
+    remark: Callable[[str, str], None]
     raters: dict[Any, Grader] = field(default_factory=dict)
     title: str = ""
     query: Query | None = None
@@ -61,12 +61,12 @@ FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
 
 def refused_of(passage_id: str, fault: Exception) -> Refused:
     """Why a line is refused, given which of `FAULTS` was raised in one of its passages."""
-    reason = f"its content does not follow the interchange form ({fault})"
+    code, reason = "not-in-form", f"its content does not follow the interchange form ({fault})"
     if isinstance(fault, Refused):
-        reason = str(fault)
+        code, reason = fault.code, str(fault)
     elif isinstance(fault, KeyError):
-        reason = f"{fault.args[0]} is missing"
-    return Refused(f"passage {passage_id}: {reason}")
+        code, reason = "value-missing", f"{fault.args[0]} is missing"
+    return Refused(code, f"passage {passage_id}: {reason}")
 
 
 def topic_of(named: object, state: Line) -> str:
@@ -81,5 +81,8 @@ def topic_of(named: object, state: Line) -> str:
     if isinstance(named, str) and named.startswith(f"{state.query_id}/"):
         return good_id(named, "query")
     if named not in (None, state.query_id):
-        state.remark("a judgment or ranking names a query that is no facet of the line's: it is taken as of the line's")
+        state.remark(
+            "foreign-facet",
+            "a judgment or ranking names a query that is no facet of the line's: it is taken as of the line's",
+        )
     return state.query_id

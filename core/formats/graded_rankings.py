@@ -115,20 +115,20 @@ def _columns(given: Given) -> _Columns | None:
 def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
     """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
     if isinstance(entry, Entry):
-        raise Refused("a ranking in a line of the usual form is unusual")
+        raise Refused("not-the-usual-form", "a ranking in a line of the usual form is unusual")
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
     ranking = state.rankings.get(name)
     if ranking is None:
         if not isinstance(name, str):
-            raise Refused("the method of a ranking is not a text")
+            raise Refused("not-a-text", "the method of a ranking is not a text")
         ranking = state.rankings[good_id(name, "run")] = {}
     if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
-        raise Refused("a ranking has a rank that is no integer or a score that is no number")
+        raise Refused("invalid-ranking", "a ranking has a rank that is no integer or a score that is no number")
     named = entry.get("queryId")
     place = own if named == own[0] else (topic_of(named, state), own[1])
     before = ranking.get(place)
     if before is not None:
-        state.remark("a passage stands twice in one ranking: its better rank is kept")
+        state.remark("repeated-passage", "a passage stands twice in one ranking: its better rank is kept")
     if before is None or rank < before.rank:
         ranking[place] = Ranked(*place, rank, score)
 

@@ -28,7 +28,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Gr
     if known is None:
         check_shape(kept)
         if len(state.graders) >= (most := limit("SYSTEMS")):
-            raise Refused(exceeded("the file names more graders than", "SYSTEMS", most))
+            raise Refused("limit-exceeded", exceeded("the file names more graders than", "SYSTEMS", most))
         if info and OURS in info:
             spec = _restored(info[OURS])
         else:
@@ -41,7 +41,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Gr
 def _restored(row: dict[str, Any]) -> GraderSpec:
     spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
     if not spec.in_form:
-        raise Refused(f"the grader in {OURS} is not in form")
+        raise Refused("invalid-grader", f"the grader in {OURS} is not in form")
     return spec
 
 
@@ -75,7 +75,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
         ids, ratings = taken
     elif rated:
         if self_ratings is None:
-            raise Refused("an entry is self-rated but has no self_ratings")
+            raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
         ids, ratings = graded_form.rated(self_ratings, entry)
     else:
         ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
@@ -88,7 +88,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
         _refuse_rating(ids, ratings, grader)
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
-        raise Refused("an answer is not a text")
+        raise Refused("not-a-text", "an answer is not a text")
     ids = _as_asked_before(ids, entry.get("prompt_type"), state)
     grades = _grades_of(grader, state)
     if ours:
@@ -140,7 +140,7 @@ def _name_questions(ids: list[str], prompt_type: Any, state: Line) -> None:
     for question_id in ids:
         if question_id not in state.questions:
             if not isinstance(question_id, str):
-                raise Refused("a question id is not a text")
+                raise Refused("not-a-text", "a question id is not a text")
             good_id(question_id, "question")
             state.questions[question_id] = Question(question_id, state.query_id, None, kind)
 
@@ -149,7 +149,9 @@ def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: Grader) -> No
     top = grader.spec.max_rating
     for question_id, rating in zip(ids, ratings, strict=True):
         if type(rating) not in RATING_TYPES or rating not in grader.allowed:
-            raise Refused(f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}")
+            raise Refused(
+                "rating-out-of-range", f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}"
+            )
 
 
 def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
@@ -173,7 +175,7 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
         _refuse_rating([state.query_id], [rating], grader)
     answer = entry.get("answer")
     if type(answer) not in ANSWER_TYPES:
-        raise Refused("an answer is not a text")
+        raise Refused("not-a-text", "an answer is not a text")
     grades = state.direct.get(grader.fingerprint)
     if grades is None:
         grades = state.direct[grader.fingerprint] = GradeBlocks(grader.spec)

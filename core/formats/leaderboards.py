@@ -169,7 +169,7 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
             separator = header_of(line)[0] if separator is None else separator
             cells = cells_of(line, separator)
         except Refused as refused:
-            report.refuse(file, number, str(refused))
+            report.refuse(file, number, refused.code, str(refused))
             continue
         if not any(cells):
             continue
@@ -194,37 +194,45 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     file = source.name
     header = [rearmed(cell) for cell in table.header]
     if is_trec_eval_output(header):
-        raise Refused("the file is trec_eval's output for one run, not a leaderboard")
+        raise Refused("file-of-another-kind", "the file is trec_eval's output for one run, not a leaderboard")
     if any(map(is_number, header)):
         header = _long_header([header, *(cells for _, cells in table.rows)])
         if not header:
             raise Refused(
-                "the table's first line has numbers; it must name the columns, as run, query, measure and value"
+                "header-missing",
+                "the table's first line has numbers; it must name the columns, as run, query, measure and value",
             )
         table.rows.insert(0, (1, table.header))
     roles = roles_of(header)
     if len(header) < 2:
-        raise Refused("the file is neither JSON nor a table in tab-separated columns")
+        raise Refused("not-a-table", "the file is neither JSON nor a table in tab-separated columns")
     if "passage" in roles:
-        raise Refused(f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs")
+        raise Refused(
+            "file-of-another-kind",
+            f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs",
+        )
     # Short rows are filled up to the header's length.
     if len(header) * len(table.rows) > (most := limit("VALUES")):
-        raise Refused(exceeded("the table has more than", "VALUES", most))
+        raise Refused("limit-exceeded", exceeded("the table has more than", "VALUES", most))
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
     if run_at < 0 and query_at < 0:
         run_at = 0
     elif run_at < 0:
-        report.remark(file, None, f"no column names systems: all rows are taken for those of {source.stem}")
+        report.remark(
+            file, None, "system-of-file-name", f"no column names systems: all rows are taken for those of {source.stem}"
+        )
     rows: list[_Row] = []
     for number, cells in table.rows:
         cells = cells + [""] * (len(header) - len(cells))
         if run_at >= 0 and cells[run_at] == "_overall_":
-            report.remark(file, number, "_overall_ is no run and left out")
+            report.remark(file, number, "overall-left-out", "_overall_ is no run and left out")
             continue
         with refusing(report, file, number):
             if len(cells) > len(header):
                 comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
-                raise Refused(f"the row has {len(cells)} cells; the header has {len(header)}{comma}")
+                raise Refused(
+                    "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(header)}{comma}"
+                )
             run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
             query = good_id(cells[query_at], "query") if query_at >= 0 else ""
             measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
@@ -238,14 +246,14 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         if not given or name.lower() == "queries":
             continue
         if 2 * sum(map(may_be_number, given)) < len(given):
-            report.remark(file, None, f"the column {name} is text and left out")
+            report.remark(file, None, "text-column", f"the column {name} is text and left out")
             texts.append(at)
         else:
             values.append(at)
     if measure_at >= 0 and len(values) > 1:
         values = [at for at in values if at == roles.get("score")]
         if not values:
-            raise Refused(f"several columns of numbers ({', '.join(header)}): call one value")
+            raise Refused("ambiguous-columns", f"several columns of numbers ({', '.join(header)}): call one value")
     measures = list(dict.fromkeys(row.measure for row in rows))
     for at in values:
         for measure in measures:
@@ -300,15 +308,20 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
             told = (run, query, *(cells[at] for at in places.texts))
             if seen.setdefault(told, number) != number:
                 raise Refused(
+                    "duplicate-run",
                     f"the run {run} is on line {seen[told]} too, and no column tells the rows apart: call a column of"
-                    " queries query, and one of measures measure"
+                    " queries query, and one of measures measure",
                 )
             if score is None:
-                report.remark(file, number, f"{measure} is not known (nan); the run is left out of its board")
+                report.remark(
+                    file, number, "unknown-score", f"{measure} is not known (nan); the run is left out of its board"
+                )
             elif query and query not in MEANS:
                 per_query.setdefault(run, {}).setdefault(query, score)
             elif run in board:
-                report.remark(file, number, f"the run has {measure} already; its first number counts")
+                report.remark(
+                    file, number, "duplicate-score", f"the run has {measure} already; its first number counts"
+                )
             elif rank is None and ORIGINAL_RANK.fullmatch(measure):
                 # A table with a rank column is our own: there the score is minus the rank already.
                 board[run] = BoardRow(run, -score, None, score)
@@ -319,10 +332,15 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
         mean = math.fsum(scores.values()) / len(scores)
         if abs(board.setdefault(run, BoardRow(run, mean)).score - mean) > ROUNDED:
             report.remark(
-                file, None, f"{measure}: the row for all queries of a run is not the mean of its rows by query"
+                file,
+                None,
+                "mean-differs",
+                f"{measure}: the row for all queries of a run is not the mean of its rows by query",
             )
         if len(scores) < queries:
-            report.remark(file, None, f"{measure}: a run has scores for fewer queries than another one")
+            report.remark(
+                file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another one"
+            )
     told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
     # Only if they are known of every system can systems be compared over common queries.
     return Board("", measure, list(board.values()), per_query if per_query.keys() == board.keys() else {}, told_apart)
@@ -333,10 +351,10 @@ def _number(cell: str, what: str) -> float | None:
     if not cell:
         return None
     if not is_number(cell):
-        raise Refused(f"the {what} is {said_cell(cell)}")
+        raise Refused("not-a-number", f"the {what} is {said_cell(cell)}")
     number = float(cell)
     if math.isinf(number):
-        raise Refused(f"the {what} is {cell!r}, not a finite number")
+        raise Refused("not-a-number", f"the {what} is {cell!r}, not a finite number")
     return None if math.isnan(number) else number
 
 
@@ -346,19 +364,20 @@ def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> li
     nested = all(isinstance(value, dict) for value in content.values())
     if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
         raise Refused(
+            "unknown-measure",
             f"{first_few(others)}: unknown measures; import judgments as qrels and rankings as runs, and write"
-            " unusual measures as a table"
+            " unusual measures as a table",
         )
     maps = content if nested else {"score": content}
     if any("_overall_" in scores for scores in maps.values()):
-        report.remark(source.name, None, "_overall_ is no run and left out")
+        report.remark(source.name, None, "overall-left-out", "_overall_ is no run and left out")
     return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
 
 
 def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
     for run, score in scores.items():
         if isinstance(score, bool) or not isinstance(score, (int, float)):
-            raise Refused(f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
+            raise Refused("not-a-number", f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
     return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]
 
 

@@ -47,15 +47,22 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
             used = row.get("filter")
             counted = counted if verdicts else used
             if used != counted:
-                report.remark(source.name, number, f"the verdict by filter {used} is left out: {counted} counts")
+                report.remark(
+                    source.name, number, "further-filter", f"the verdict by filter {used} is left out: {counted} counts"
+                )
                 continue
             if question.question_id in verdicts:
                 if first_of(row["doc"], ID_KEYS) is None:
-                    report.remark(source.name, number, "an item is there twice: the first one counts")
+                    report.remark(source.name, number, "duplicate-item", "an item is there twice: the first one counts")
                     continue
-                raise Refused(f"the item {question.question_id} is there twice")
+                raise Refused("duplicate-item", f"the item {question.question_id} is there twice")
             if "acc_norm" not in row and "acc" in row:
-                report.remark(source.name, number, "there is no acc_norm: acc is taken, whatever the choices' lengths")
+                report.remark(
+                    source.name,
+                    number,
+                    "no-acc-norm",
+                    "there is no acc_norm: acc is taken, whatever the choices' lengths",
+                )
             verdicts[question.question_id] = _verdict(row)
             questions.append(question)
     report.require(verdicts, source.name, "samples")
@@ -75,9 +82,12 @@ def _student(source: Source) -> str:
 def _verdict(row: Mapping[str, Any]) -> bool:
     name = next((name for name in VERDICTS if name in row), None)
     if name is None:
-        raise Refused(f"the verdict is missing: none of {', '.join(VERDICTS)}; the line has {first_few(list(row))}")
+        raise Refused(
+            "verdict-missing",
+            f"the verdict is missing: none of {', '.join(VERDICTS)}; the line has {first_few(list(row))}",
+        )
     if type(row[name]) not in (int, float, bool) or row[name] not in (0, 1):
-        raise Refused(f"{name} is neither 0 nor 1")
+        raise Refused("invalid-verdict", f"{name} is neither 0 nor 1")
     return bool(row[name])
 
 
@@ -88,7 +98,7 @@ def _question(row: Mapping[str, Any]) -> Question:
     """
     doc = row.get("doc")
     if not isinstance(doc, dict):
-        raise Refused("doc is no object")
+        raise Refused("not-an-object", "doc is no object")
     name = first_of(doc, ID_KEYS)
     text = first_of(doc, ("question", "query"))
     choices = doc.get("choices")

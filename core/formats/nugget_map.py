@@ -40,9 +40,9 @@ def read_nugget_map(
         with refusing(report, source.name, None, f"{place}: "):
             query_id = good_id(query, "query")
             if query_id in seen:
-                raise Refused("it is in the map already")
+                raise Refused("duplicate-query", "it is in the map already")
             if not isinstance(nuggets, tuple):
-                raise Refused("its nuggets are not an object")
+                raise Refused("not-an-object", "its nuggets are not an object")
             seen.add(query_id)
             empty += not nuggets
             questions: dict[str, Question] = {}
@@ -50,18 +50,18 @@ def read_nugget_map(
                 with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
                     question = _nugget(query_id, good_id(nugget, "nugget"), content)
                     if questions.setdefault(question.question_id, question) is not question:
-                        raise Refused("the query has it already")
+                        raise Refused("duplicate-nugget", "the query has it already")
                     unknown |= dict(content).keys() - {"text", "relevance"}
             yield Query(query_id, ""), list(questions.values())
     if empty:
-        report.remark(source.name, None, f"queries without nuggets: {empty}")
+        report.remark(source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}")
     for name in sorted(unknown):
-        report.remark(source.name, None, f"the field {name} of nuggets is unknown and ignored")
+        report.remark(source.name, None, "unknown-field", f"the field {name} of nuggets is unknown and ignored")
 
 
 def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
     if not isinstance(content, tuple):
-        raise Refused("it is not an object with text and relevance")
+        raise Refused("not-an-object", "it is not an object with text and relevance")
     fields = dict(content)
     text = good_text(fields.get("text"), "nugget's text").strip()
     weight = _relevance(fields.get("relevance"))
@@ -78,5 +78,7 @@ def _relevance(value: object) -> float:
         if not 0 <= relevance <= MAX_WEIGHT:
             raise ValueError
     except (ValueError, OverflowError):
-        raise Refused(f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}") from None
+        raise Refused(
+            "weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}"
+        ) from None
     return relevance

@@ -48,11 +48,11 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
         try:
             passage = _passage_of(row)
         except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+            report.refuse(source.name, number, refused.code, str(refused))
             continue
         if len(row) > 2:
             if row.get("title"):
-                report.remark(source.name, number, "the title goes in front of the text")
+                report.remark(source.name, number, "title-before-text", "the title goes in front of the text")
             note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
         any_read = True
         yield passage
@@ -83,7 +83,7 @@ def _passage_of(row: dict[str, Any]) -> Passage:
 def _of_cells(line: str) -> dict[str, Any]:
     passage_id, tab, text = line.partition("\t")
     if not tab:
-        raise Refused("the line has no tab between id and text, and no header names its columns")
+        raise Refused("header-missing", "the line has no tab between id and text, and no header names its columns")
     return {"passage_id": passage_id.strip(), "text": text.strip()}
 
 

@@ -60,10 +60,10 @@ def read_queries(source: Source, report: Report) -> list[Query]:
         if before[1] == number and before[0] is query:
             continue
         if before[0] == query:
-            report.remark(source.name, number, "the query repeats an earlier one")
+            report.remark(source.name, number, "repeated-line", "the query repeats an earlier one")
         else:
             reason = f"query {query.query_id} is already on line {before[1]} with another content"
-            report.refuse(source.name, number, reason)
+            report.refuse(source.name, number, "duplicate-query", reason)
     report.require(seen, source.name, "queries")
     return [query for query, _ in seen.values()]
 
@@ -101,7 +101,7 @@ def query_of(row: dict[str, Any]) -> Query:
     answers = _answers(row)
     subtopics = row.get("subtopics") or []
     if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
-        raise Refused("the subtopics are not a list of objects with subtopic_id and text")
+        raise Refused("not-a-list", "the subtopics are not a list of objects with subtopic_id and text")
     return Query(
         good_id(value_of(row, ID_KEYS, "query id"), "query"),
         good_text(value_of(row, TEXT_KEYS, "query's text"), "query's text"),
@@ -173,11 +173,13 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
     with refusing(report, source.name, start):
         rows = parse_json(text)
         if not is_outline_list(text):
-            raise Refused("the list is no outline of TREC CAR: objects with page_id, page_name and headings")
+            raise Refused(
+                "not-a-list", "the list is no outline of TREC CAR: objects with page_id, page_name and headings"
+            )
         for at, row in enumerate(rows, 1):
             with refusing(report, source.name, None, f"page {at}: "):
                 if not isinstance(row, dict):
-                    raise Refused("it is not an object")
+                    raise Refused("not-an-object", "it is not an object")
                 yield at, outline_of(row)
 
 
@@ -185,9 +187,15 @@ def _of_cells(line: str) -> dict[str, Any]:
     check_cells(line, "\t")
     cells = line.split("\t")
     if len(cells) not in (2, 3):
-        raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative")
+        raise Refused(
+            "wrong-number-of-columns",
+            f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative",
+        )
     if is_number(cells[-1]) and len(cells) == 3:
-        raise Refused("the third cell is a number and no narrative; if the file holds judgments, import it as qrels")
+        raise Refused(
+            "file-of-another-kind",
+            "the third cell is a number and no narrative; if the file holds judgments, import it as qrels",
+        )
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 

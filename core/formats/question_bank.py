@@ -120,7 +120,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
                 questions.append(question)
             else:
                 reason = f"question id {question.question_id} is already on line {first}"
-                report.refuse(source.name, number, reason)
+                report.refuse(source.name, number, "duplicate-question", reason)
     report.require(questions, source.name, "questions")
     return BankFile(list(queries.values()), questions, prefix)
 
@@ -171,10 +171,10 @@ def question_of(row: dict[str, Any]) -> Question:
         question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     kind = _given(row, "kind", "question")
     if kind not in KINDS:
-        raise Refused(f"the kind {kind!r} is none of {', '.join(KINDS)}")
+        raise Refused("unknown-kind", f"the kind {kind!r} is none of {', '.join(KINDS)}")
     active = _given(row, "active", True)
     if not isinstance(active, bool):
-        raise Refused(f"active is {active!r}, not true or false")
+        raise Refused("not-a-flag", f"active is {active!r}, not true or false")
     subtopic_id = _optional(row, "subtopic_id")
     # Of what most questions of a query share there is one in memory.
     return Question(
@@ -201,7 +201,9 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
         text = "\n".join(line for _, line in lines)
         report.whole(source.name)
         if not is_tqa(text):
-            report.refuse(source.name, start[0], "the list is none of TQA's lessons with globalID and lessonName")
+            report.refuse(
+                source.name, start[0], "not-a-list", "the list is none of TQA's lessons with globalID and lessonName"
+            )
             return
         for query, found in read_tqa(source, report, text):
             yield start[0], query, found
@@ -224,16 +226,18 @@ def _pair(line: str) -> dict[str, Any]:
     """A line without a header, of a query id and a question."""
     cells = [cell.strip() for cell in line.split("\t", 2)]
     if len(cells) != 2:
-        raise Refused("the line is not a query id, a tab and a question, and no header names query_id and text")
+        raise Refused(
+            "header-missing", "the line is not a query id, a tab and a question, and no header names query_id and text"
+        )
     return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
 
 
 def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
     for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
-        report.remark(file, number, f"the column {name} is unknown and ignored")
+        report.remark(file, number, "unknown-field", f"the column {name} is unknown and ignored")
     question = question_of(row)
     if question.text is None:
-        report.remark(file, number, "the question has an id but no text yet")
+        report.remark(file, number, "question-without-text", "the question has an id but no text yet")
     query_text = _optional(row, "query_text")
     return (None if query_text is None else Query(question.query_id, query_text)), [question]
 
@@ -251,7 +255,7 @@ def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tupl
     holder = next(key for key in ITEM_KEYS if key in row)
     items = row[holder]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise Refused("the items are not a list of objects")
+        raise Refused("not-a-list", "the items are not a list of objects")
     questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
     return Query(query_id, text, subtopics=subtopics), questions
 
@@ -266,17 +270,19 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
     weight = IMPORTANCE.get(importance, importance) if isinstance(importance, str) else importance
     usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
     if importance == "failed":
-        report.remark(file, number, "a nugget of importance failed is kept inactive")
+        report.remark(file, number, "nugget-inactive", "a nugget of importance failed is kept inactive")
         return usual | {"active": False}
     if weight != importance:
-        report.remark(file, number, f"importance {importance} is taken as the weight {weight:g}")
+        report.remark(
+            file, number, "importance-as-weight", f"importance {importance} is taken as the weight {weight:g}"
+        )
     return usual | {"weight": weight}
 
 
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
     of_query = item.get("query_id", query_id)
     if of_query != query_id:
-        raise Refused(f"an item of query {query_id} names query {of_query}")
+        raise Refused("question-of-two-queries", f"an item of query {query_id} names query {of_query}")
     key = item.get("gold_answer")
     choices = item.get("choices")
     if isinstance(choices, dict):
@@ -302,7 +308,12 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
     if before is query:
         return
     if before.text != query.text:
-        report.remark(file, number, "the query has another text than on an earlier line; the first is kept")
+        report.remark(
+            file,
+            number,
+            "differing-query-text",
+            "the query has another text than on an earlier line; the first is kept",
+        )
     known = {subtopic.subtopic_id for subtopic in before.subtopics}
     fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
     if fresh:
@@ -316,7 +327,7 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
         try:
             row["weight"] = float(row["weight"])
         except ValueError:
-            raise Refused(f"the weight is {said_cell(row['weight'])}") from None
+            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}") from None
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:
@@ -335,17 +346,19 @@ def _optional(row: dict[str, Any], name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise Refused(f"{name} is not a text")
+        raise Refused("not-a-text", f"{name} is not a text")
     if value.isspace():
-        raise Refused(f"{name} is empty")
+        raise Refused("empty-value", f"{name} is empty")
     return value
 
 
 def _weight(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Refused(f"the weight {value!r} is not a number")
+        raise Refused("not-a-number", f"the weight {value!r} is not a number")
     if not abs(value) <= MAX_WEIGHT:
-        raise Refused(f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}")
+        raise Refused(
+            "weight-out-of-range", f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"
+        )
     return float(value)
 
 
@@ -353,7 +366,7 @@ def _choices(value: object) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
-        raise Refused("the choices are not a list of texts")
+        raise Refused("invalid-choices", "the choices are not a list of texts")
     return tuple(value)
 
 

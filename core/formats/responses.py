@@ -57,9 +57,14 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
             if key in found:
                 where = found[key].file if found[key].line is None else f"{found[key].file}:{found[key].line}"
                 reason = f"run {response.run} has a response to query {response.query_id} already ({where})"
-                report.refuse(source.name, response.line, reason)
+                report.refuse(source.name, response.line, "duplicate-response", reason)
             elif not response.text:
-                report.remark(source.name, response.line, "the response has no words: it counts as a skipped query")
+                report.remark(
+                    source.name,
+                    response.line,
+                    "empty-response",
+                    "the response has no words: it counts as a skipped query",
+                )
             else:
                 found[key] = response
         report.require(any_read, source.name, "responses")
@@ -120,17 +125,23 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
         )
     references = fields.get("references") or []
     if not isinstance(references, list):
-        raise Refused("the references are not a list")
+        raise Refused("not-a-list", "the references are not a list")
     text, sentences = "", []
     for number, item in enumerate(listed, 1):
         if not isinstance(item, dict):
-            raise Refused(f"sentence {number} is not an object with text and citations")
+            raise Refused("not-an-object", f"sentence {number} is not an object with text and citations")
         words = item.get("text")
         if not isinstance(words, str):
-            raise Refused(f"sentence {number} has no text")
+            raise Refused("empty-value", f"sentence {number} has no text")
         citations, dangling = _citations(item.get("citations") or [], references, number)
         if dangling:
-            report.remark(source.name, line, "a citation points beyond the references; it is left out", dangling)
+            report.remark(
+                source.name,
+                line,
+                "citation-out-of-range",
+                "a citation points beyond the references; it is left out",
+                dangling,
+            )
         # Before the places of sentences are counted, since a line's end may become shorter.
         if words := clean_text(words).strip():
             begin = len(text) + 1 if text else 0
@@ -141,16 +152,16 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
 
 def _text(value: object) -> str:
     if value is None:
-        raise Refused("the response's text is missing")
+        raise Refused("value-missing", "the response's text is missing")
     if not isinstance(value, str):
-        raise Refused("the response's text is not a text")
+        raise Refused("not-a-text", "the response's text is not a text")
     return clean_text(value).strip()
 
 
 def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
     """The ids that a sentence cites, each once, and how many of its citations point at nothing."""
     if not isinstance(cited, list | dict):
-        raise Refused(f"the citations of sentence {sentence} are not a list")
+        raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
     ids: dict[str, None] = {}
     dangling = 0
     for one in cited:

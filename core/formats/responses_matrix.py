@@ -53,13 +53,15 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
                 continue
             student = good_id(cells[0], "student")
             if student in found:
-                raise Refused(f"the student {student} is there twice")
+                raise Refused("duplicate-student", f"the student {student} is there twice")
             if len(cells) != len(items) + 1:
-                raise Refused(f"the line has {len(cells)} cells, the header {len(items) + 1}")
+                raise Refused(
+                    "wrong-number-of-columns", f"the line has {len(cells)} cells, the header {len(items) + 1}"
+                )
             verdicts = {}
             for item, cell in zip(items, cells[1:], strict=True):
                 if cell and cell not in VERDICTS:
-                    raise Refused(f"the answer to {item} is neither 1, 0 nor empty")
+                    raise Refused("invalid-answer", f"the answer to {item} is neither 1, 0 nor empty")
                 if cell:
                     verdicts[item] = VERDICTS[cell]
             found[student] = SatElsewhere(student, verdicts)
@@ -105,12 +107,15 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
 
 def _items(cells: Sequence[str]) -> list[str]:
     if cells[1:] and cells[0].lower() not in STUDENT and all(cell in VERDICTS for cell in cells[1:]):
-        raise Refused("the first line holds answers, but must name the column student and the items: add a header")
+        raise Refused(
+            "header-missing",
+            "the first line holds answers, but must name the column student and the items: add a header",
+        )
     items = [good_id(cell, "item") for cell in cells[1:]]
     if not items:
-        raise Refused("the header names no items after the column of students")
+        raise Refused("header-missing", "the header names no items after the column of students")
     if len(set(items)) < len(items):
-        raise Refused("the header names an item twice")
+        raise Refused("duplicate-item", "the header names an item twice")
     return items
 
 

@@ -87,7 +87,20 @@ class Source:
         return re.split(r"[/\\]", self.name)[-1] or self.name
 
 
-class Refused(ValueError):
+class _Reason(Exception):
+    """Why something of a file cannot be used.
+
+    Args:
+        code: as for a problem.
+        reason: a sentence without a full stop.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Refused(_Reason, ValueError):
     """Why one line cannot be used; a reader turns it into a problem with file and line."""
 
 
@@ -101,10 +114,10 @@ def refusing(report: Report, file: str, line: int | None, place: str = "") -> It
     try:
         yield
     except Refused as refused:
-        report.refuse(file, line, f"{place}{refused}")
+        report.refuse(file, line, refused.code, f"{place}{refused}")
 
 
-class _Broken(Exception):
+class _Broken(_Reason):
     """Why a file cannot be read any further."""
 
 
@@ -181,7 +194,7 @@ def open_byte_lines(
     def finished() -> bytes | None:
         nonlocal blank
         if held > limits.line:
-            report.refuse(source.name, number, limits.exceeded("the line is longer than", "line"))
+            report.refuse(source.name, number, "limit-exceeded", limits.exceeded("the line is longer than", "line"))
             return None
         line = parts[0] if len(parts) == 1 else b"".join(parts)
         # A long line is not kept twice while it is worked on.
@@ -189,9 +202,9 @@ def open_byte_lines(
         if not line or line.isspace():
             blank += 1
             if blank > limits.blank:
-                raise _Broken(limits.exceeded("the file has more than", "blank"))
+                raise _Broken("limit-exceeded", limits.exceeded("the file has more than", "blank"))
         elif b"\0" in line:
-            report.refuse(source.name, number, "the line has a NUL byte")
+            report.refuse(source.name, number, "nul-byte", "the line has a NUL byte")
             return None
         return line if keep_return or not line.endswith(b"\r") else line[:-1]
 
@@ -210,19 +223,19 @@ def open_byte_lines(
             if held > limits.line:
                 parts = []
             if number > limits.lines:
-                raise _Broken(limits.exceeded("the file has more than", "lines"))
+                raise _Broken("limit-exceeded", limits.exceeded("the file has more than", "lines"))
             if report.count > most:
-                raise _Broken(limits.exceeded("reading stops here, after more than", "refused"))
+                raise _Broken("limit-exceeded", limits.exceeded("reading stops here, after more than", "refused"))
         if held:
             line = finished()
             if line is not None:
                 if not line.isspace():
-                    report.remark(source.name, number, UNENDED)
+                    report.remark(source.name, number, "no-line-end", UNENDED)
                 yield number, line
     except _Broken as broken:
-        report.stop(source.name, number, str(broken))
+        report.stop(source.name, number, broken.code, str(broken))
     except OSError as error:
-        report.refuse(source.name, None, f"the file cannot be read: {error.strerror or error}")
+        report.refuse(source.name, None, "unreadable-file", f"the file cannot be read: {error.strerror or error}")
 
 
 def open_lines(
@@ -233,7 +246,7 @@ def open_lines(
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            report.refuse(source.name, number, _not_utf8(error))
+            report.refuse(source.name, number, "not-utf8", _not_utf8(error))
             continue
         del line
         yield number, text
@@ -268,18 +281,24 @@ def open_columns(
         if not cells or not cells[0]:
             continue
         if short:
-            report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}")
+            report.refuse(
+                source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}"
+            )
             short = None
         if len(cells) < len(names):
             short = (number, len(cells))
         elif len(cells) > len(names) and not spare:
-            report.refuse(source.name, number, f"the line has {len(cells)} columns; {wanted}")
+            report.refuse(
+                source.name, number, "wrong-number-of-columns", f"the line has {len(cells)} columns; {wanted}"
+            )
         else:
             any_good = True
             yield number, cells
     if short:
         cut = "; the file seems cut off here" if any_good else ""
-        report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}{cut}")
+        report.refuse(
+            source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}{cut}"
+        )
 
 
 def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
@@ -302,8 +321,8 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
             try:
                 line.decode()
             except UnicodeDecodeError as undecodable:
-                raise Refused(_not_utf8(undecodable)) from undecodable
-        raise Refused(f"this is not valid JSON: {error.msg} at character {error.colno}") from error
+                raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
+        raise Refused("invalid-json", f"this is not valid JSON: {error.msg} at character {error.colno}") from error
     check_nul(raw)
     return value
 
@@ -316,7 +335,7 @@ def check_nul(raw: bytes) -> None:
     """
     # One sign is found ten times as fast as six.
     if b"\\" in raw and b"\\u0000" in raw and NUL_ESCAPE.search(raw):
-        raise Refused("the line has a NUL character")
+        raise Refused("nul-byte", "the line has a NUL character")
 
 
 def check_shape(raw: bytes, any_depth: bool = False) -> None:
@@ -334,9 +353,9 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
         return
     values, levels = json_shape.shape(raw)
     if values > most:
-        raise Refused(exceeded("the JSON has more than", "VALUES", most))
+        raise Refused("limit-exceeded", exceeded("the JSON has more than", "VALUES", most))
     if levels > deepest and not any_depth:
-        raise Refused(exceeded("the JSON is nested deeper than", "DEPTH", deepest))
+        raise Refused("limit-exceeded", exceeded("the JSON is nested deeper than", "DEPTH", deepest))
 
 
 def check_cells(line: str, delimiter: str) -> None:
@@ -347,7 +366,7 @@ def check_cells(line: str, delimiter: str) -> None:
     """
     most = limit("CELLS")
     if line.count(delimiter) >= most:
-        raise Refused(exceeded("the line has more than", "CELLS", most))
+        raise Refused("limit-exceeded", exceeded("the line has more than", "CELLS", most))
 
 
 def parse_object(line: str | bytes) -> dict[str, Any]:
@@ -358,7 +377,7 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     """
     value = parse_json(line)
     if not isinstance(value, dict):
-        raise Refused("the line is not a JSON object")
+        raise Refused("not-an-object", "the line is not a JSON object")
     return value
 
 
@@ -390,9 +409,9 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
     except Refused as refused:
         place = refused.__cause__
         line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
-        report.refuse(source.name, line, str(refused))
+        report.refuse(source.name, line, refused.code, str(refused))
     except RecursionError:
-        report.refuse(source.name, start, "the objects are nested too deeply")
+        report.refuse(source.name, start, "limit-exceeded", "the objects are nested too deeply")
     return []
 
 
@@ -423,16 +442,16 @@ def good_id(value: object, what: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if value is None:
-        raise Refused(f"the {what} id is missing")
+        raise Refused("id-missing", f"the {what} id is missing")
     if not isinstance(value, str):
-        raise Refused(f"the {what} id is not a text")
+        raise Refused("invalid-id", f"the {what} id is not a text")
     if value.isprintable() and " " not in value and 0 < len(value) <= LONGEST_ID:
         # Nearly every id.
         return value
     if not value or value.isspace():
-        raise Refused(f"the {what} id is empty")
+        raise Refused("empty-id", f"the {what} id is empty")
     if fault := fault_of_id(value, what in ONE_COLUMN):
-        raise Refused(f"the {what} id {quoted(value)} {fault}")
+        raise Refused("invalid-id", f"the {what} id {quoted(value)} {fault}")
     return value
 
 
@@ -443,11 +462,11 @@ def good_text(value: object, what: str) -> str:
         Refused: it is missing, blank, or no text.
     """
     if value is None:
-        raise Refused(f"the {what} is missing")
+        raise Refused("value-missing", f"the {what} is missing")
     if not isinstance(value, str):
-        raise Refused(f"the {what} is not a text")
+        raise Refused("not-a-text", f"the {what} is not a text")
     if not value or value.isspace():
-        raise Refused(f"the {what} is empty")
+        raise Refused("empty-value", f"the {what} is empty")
     return value
 
 
@@ -465,7 +484,7 @@ def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
     value = first_of(row, keys)
     if value is None:
         has = ", ".join(map(str, list(row)[:KEYS_NAMED])) or "nothing"
-        raise Refused(f"the {what} is missing: the line has {has}; known are {', '.join(keys)}")
+        raise Refused("value-missing", f"the {what} is missing: the line has {has}; known are {', '.join(keys)}")
     return value
 
 
@@ -480,7 +499,7 @@ def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str,
         if key in read or not isinstance(value, str) or not value.strip():
             continue
         if all(value != row.get(other) for other in read):
-            report.remark(file, line, f"{key} is not read")
+            report.remark(file, line, "unknown-field", f"{key} is not read")
 
 
 def open_rows(
@@ -510,14 +529,14 @@ def open_rows(
                 separator, names = ("", []) if of_line is parse_object else header_of(line)
                 if separator and not set(names).isdisjoint(keys[0]):
                     value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
-                    report.remark(file, number, "the line is a header")
+                    report.remark(file, number, "header", "the line is a header")
                     if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
                         yield from _table_rows(lines, number, names, separator, exact, file, report)
                         return
                     continue
             yield number, of_line(line)
         except Refused as refused:
-            report.refuse(file, number, str(refused))
+            report.refuse(file, number, refused.code, str(refused))
 
 
 def _table_rows(
@@ -550,10 +569,10 @@ def _table_rows(
             reason = (
                 exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
             )
-            report.refuse(file, number, reason)
+            report.refuse(file, number, "invalid-csv", reason)
             return
         except Refused as refused:
-            report.refuse(file, at, str(refused))
+            report.refuse(file, at, refused.code, str(refused))
             return
         if cells is None:
             return
@@ -561,7 +580,9 @@ def _table_rows(
         if len(cells) == len(names):
             yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
         elif any(cells):
-            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(names)}")
+            report.refuse(
+                file, number, "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(names)}"
+            )
 
 
 SEPARATORS = "\t;,"
@@ -594,7 +615,7 @@ def cells_of(line: str, separator: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
     except csv.Error as fault:
-        raise Refused(f"the line is no line of a table: {fault}") from fault
+        raise Refused("invalid-csv", f"the line is no line of a table: {fault}") from fault
 
 
 def is_number(cell: str) -> bool:
@@ -627,9 +648,9 @@ def read_small(path: Path) -> bytes:
         with _regular(path) as file:
             content = file.read(most + 1)
     except OSError as error:
-        raise InputError(f"{path}: the file cannot be read ({error.strerror or error}).") from error
+        raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
     if len(content) > most:
-        raise InputError(f"{path}: {exceeded('the file is longer than', 'SMALL_FILE', most)}.")
+        raise InputError("file-too-large", f"{path}: {exceeded('the file is longer than', 'SMALL_FILE', most)}.")
     return content
 
 
@@ -676,7 +697,7 @@ def _open(source: Source) -> io.BufferedReader:
     if source.data is not None:
         return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
-        raise _Broken("the file has no content")
+        raise _Broken("empty-file", "the file has no content")
     return _regular(source.path)
 
 
@@ -687,15 +708,15 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
             yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
             return
         if source.name.lower().endswith(".gz"):
-            raise _Broken("the file is not a gzip file, though its name ends in .gz")
+            raise _Broken("not-gzip", "the file is not a gzip file, though its name ends in .gz")
         for magic, what in OTHER_MAGIC.items():
             if head.startswith(magic):
-                raise _Broken(f"the file is {what}")
+                raise _Broken("file-of-another-kind", f"the file is {what}")
         read = 0
         while chunk := raw.read(CHUNK):
             read += len(chunk)
             if read > limits.file:
-                raise _Broken(limits.exceeded("the file is longer than", "file"))
+                raise _Broken("limit-exceeded", limits.exceeded("the file is longer than", "file"))
             yield chunk
 
 
@@ -714,7 +735,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
         while chunk := raw.read(PACKED_CHUNK):
             packed += len(chunk)
             if packed > limits.file:
-                raise _Broken(limits.exceeded("the file is longer than", "file"))
+                raise _Broken("limit-exceeded", limits.exceeded("the file is longer than", "file"))
             while chunk:
                 if member.eof:
                     chunk = chunk.lstrip(b"\0")
@@ -722,23 +743,23 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
                         break
                     members += 1
                     if members > limits.members:
-                        raise _Broken(limits.exceeded("the gzip data has more than", "members"))
+                        raise _Broken("limit-exceeded", limits.exceeded("the gzip data has more than", "members"))
                     member = zlib.decompressobj(wbits=31)
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
                 if expanded > limits.expanded:
-                    raise _Broken(limits.exceeded("the gzip data expands to more than", "expanded"))
+                    raise _Broken("limit-exceeded", limits.exceeded("the gzip data expands to more than", "expanded"))
                 if expanded > limits.ratio_after and expanded > limits.ratio * packed:
                     reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
-                    raise _Broken(reason.replace("times", "times its size", 1))
+                    raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
                 yield data
                 chunk = member.unused_data if member.eof else member.unconsumed_tail
     except (zlib.error, _DAMAGED) as error:
-        raise _Broken("the gzip data is damaged") from error
+        raise _Broken("damaged-gzip", "the gzip data is damaged") from error
     if not member.eof:
         yield member.flush()
     if not member.eof:
-        raise _Broken("the gzip data ends too early; the file seems cut off")
+        raise _Broken("cut-off-gzip", "the gzip data ends too early; the file seems cut off")
 
 
 def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -753,4 +774,4 @@ def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
             yield decoder.decode(chunk).encode()
         yield decoder.decode(b"", final=True).encode()
     except UnicodeDecodeError as error:
-        raise _Broken("the file is not valid UTF-16, though it begins like it") from error
+        raise _Broken("not-utf16", "the file is not valid UTF-16, though it begins like it") from error

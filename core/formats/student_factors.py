@@ -40,17 +40,20 @@ def read_factors(source: Source, report: Report) -> Factors:
             if not names:
                 names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
                 if not names or len(set(names)) < len(names):
-                    raise Refused("the header names no factors, or one twice")
+                    raise Refused("header-missing", "the header names no factors, or one twice")
                 continue
             student = good_id(cells[0], "student")
             if student in found or len(cells) != len(names) + 1:
                 fault = "is there twice" if student in found else f"has {len(cells)} cells, the header {len(names) + 1}"
-                raise Refused(f"the student {student} {fault}")
+                raise Refused(
+                    "duplicate-student" if student in found else "wrong-number-of-columns",
+                    f"the student {student} {fault}",
+                )
             found[student] = {name: good_id(cell, name) for name, cell in zip(names, cells[1:], strict=True) if cell}
             level = found[student].get("retrieval", "")
             usual = not_retrieved(level) or level
             if usual != level:
-                report.remark(source.name, number, f"the retrieval '{level}' is read as {usual}")
+                report.remark(source.name, number, "level-as-retrieval", f"the retrieval '{level}' is read as {usual}")
                 found[student]["retrieval"] = usual
         if not names:
             return {}

@@ -45,21 +45,26 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
         place = f"lesson {at}"
         try:
             if not isinstance(lesson, dict):
-                raise Refused("it is not an object")
+                raise Refused("not-an-object", "it is not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
             )
             place = f"lesson {query.query_id}"
             asked = _object(_object(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
         except Refused as refused:
-            report.refuse(source.name, None, f"{place}: {refused}")
+            report.refuse(source.name, None, refused.code, f"{place}: {refused}")
             continue
         found = []
         for name, content in asked.items():
             with refusing(report, source.name, None, f"{place}, question {name[:40]}: "):
                 question = _question(query.query_id, name, content)
                 if question is None:
-                    report.remark(source.name, None, "the right answer of a question is none of its choices: left out")
+                    report.remark(
+                        source.name,
+                        None,
+                        "no-usable-items",
+                        "the right answer of a question is none of its choices: left out",
+                    )
                 else:
                     found.append(question)
         if found:
@@ -87,7 +92,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused(f"its {what} are not an object")
+        raise Refused("not-an-object", f"its {what} are not an object")
     return value
 
 

@@ -40,16 +40,19 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
             key = (good_id(query, "query"), good_id(passage, "passage"))
             relevance = _relevance(value)
         except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+            report.refuse(source.name, number, refused.code, str(refused))
             continue
         if key not in seen:
             seen[key] = (relevance, number)
         elif seen[key][0] == relevance:
-            report.remark(source.name, number, "the line repeats an earlier one (trec_eval would refuse)")
+            report.remark(
+                source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval would refuse)"
+            )
         else:
             report.refuse(
                 source.name,
                 number,
+                "contradicting-lines",
                 f"query {query}, passage {passage} has value {relevance} here"
                 f" and {seen[key][0]} on line {seen[key][1]}",
             )
@@ -79,6 +82,7 @@ def word(text: str, what: str) -> str:
     """
     if text.split() != [text]:
         raise InputError(
+            "id-with-white-space",
             f"The {what} id {text!r} cannot be written to a TREC file, whose columns white space separates.",
             "Import the collection with ids that have no white space.",
         )
@@ -87,9 +91,9 @@ def word(text: str, what: str) -> str:
 
 def _relevance(value: str) -> int:
     if not INTEGER.fullmatch(value):
-        raise Refused(f"the value {value!r} is not an integer")
+        raise Refused("invalid-judgment", f"the value {value!r} is not an integer")
     if len(value) > 6 or abs(int(value)) > LARGEST:
-        raise Refused(f"the value {value[:20]} is beyond {LARGEST}")
+        raise Refused("invalid-judgment", f"the value {value[:20]} is beyond {LARGEST}")
     return int(value)
 
 

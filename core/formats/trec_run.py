@@ -51,7 +51,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     tag, tag_before, query_before, number = "", "", "", 0
     for number, cells in open_ranked(source, report, "runs", COLUMNS, "a run line"):
         if len(cells) > len(COLUMNS):
-            report.remark(source.name, number, "what follows the six columns is ignored")
+            report.remark(source.name, number, "further-columns", "what follows the six columns is ignored")
         query, _, passage, rank, score = cells[:5]
         # Other blanks than those between columns become what they become where the run is written.
         name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
@@ -63,16 +63,18 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
             if tag not in lines_of:
                 good_id(tag, "run")
                 if len(lines_of) >= (most := limit("SYSTEMS")):
-                    raise Refused(exceeded("the file names more runs than", "SYSTEMS", most))
+                    raise Refused("limit-exceeded", exceeded("the file names more runs than", "SYSTEMS", most))
             if query != query_before:
                 query_before = good_id(query, "query")
         except Refused as refused:
-            report.refuse(source.name, number, str(refused))
+            report.refuse(source.name, number, refused.code, str(refused))
             continue
         lines_of[tag] += 1
         yield RunLine(query, number, tag, passage, _rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
-        report.refuse(source.name, number, f"the tag is {tag}, not {tag_before}; the file seems cut off here")
+        report.refuse(
+            source.name, number, "several-tags", f"the tag is {tag}, not {tag_before}; the file seems cut off here"
+        )
     report.require(lines_of, source.name, "ranking")
 
 
@@ -96,7 +98,7 @@ def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
             name = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
         if name in holders:
             reason = f"the file gives a run {name}, as {holders[name].file} does; rename one of the files"
-            report.refuse(source.name, None, reason)
+            report.refuse(source.name, None, "duplicate-run", reason)
         holders.setdefault(name, source)
         names.append(name)
     return names
@@ -123,9 +125,9 @@ def _score(text: str) -> float:
     try:
         score = float(text)
     except ValueError:
-        raise Refused(f"the score is {said_cell(text)}") from None
+        raise Refused("not-a-number", f"the score is {said_cell(text)}") from None
     if "_" in text or not math.isfinite(score):
-        raise Refused(f"the score {text[:40]!r} is not a finite number")
+        raise Refused("not-a-number", f"the score {text[:40]!r} is not a finite number")
     return score
 
 

@@ -109,7 +109,7 @@ def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
             line.decode()
         record = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused("the line is not in the usual form") from error
+        raise Refused("not-the-usual-form", "the line is not in the usual form") from error
     check_nul(line)
     return record
 

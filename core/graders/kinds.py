@@ -162,7 +162,7 @@ def usual_prompt(name: str, parameters: Parameters) -> str:
     """
     kind = GRADERS.get(name)
     if kind is None or kind.reading is None:
-        raise InputError(f"There is no grader {name!r} with a prompt of its own.")
+        raise InputError("unknown-method", f"There is no grader {name!r} with a prompt of its own.")
     return kind.reading.usual_prompt(parameters)
 
 
@@ -182,10 +182,13 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     """
     kind = GRADERS.get(name)
     if kind is None:
-        raise InputError(f"There is no grader {name!r}.", f"Known graders: {', '.join(sorted(GRADERS))}.")
+        raise InputError(
+            "unknown-method", f"There is no grader {name!r}.", f"Known graders: {', '.join(sorted(GRADERS))}."
+        )
     strange = sorted(set(parameters) - set(kind.settable))
     if strange:
         raise InputError(
+            "unknown-parameter",
             f"The grader {name} has no parameter {', '.join(map(repr, strange))}.",
             f"It takes: {', '.join(kind.settable)}.",
         )

@@ -217,6 +217,7 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
 
     if parameters.get("back_end") == "vllm":
         raise InputError(
+            "extractive-on-vllm",
             "vLLM runs models that write; an extractive one cuts answers out of passages.",
             "Leave back_end out; verify_back_end says where the model runs that checks them.",
         )
@@ -289,7 +290,7 @@ def make_back_end(
         from core.graders.endpoint.back_end import EndpointBackEnd
 
         if not model:
-            raise InputError("No model is named.", "Say which model the endpoint shall use.")
+            raise InputError("no-model-named", "No model is named.", "Say which model the endpoint shall use.")
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
         if sampling is not None:
             settings["temperature"] = sampling.temperature
@@ -341,7 +342,7 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):
-            raise InputError(f"{name} would do nothing here: {reason}.", f"Leave {name} out.")
+            raise InputError("useless-parameter", f"{name} would do nothing here: {reason}.", f"Leave {name} out.")
 
 
 def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
@@ -352,7 +353,7 @@ def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]
     """
     given = parameters.get("cue") or "auto"
     if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
-        raise InputError("cue is no line of text.", f"Use auto, none, or a short line such as {CUE}")
+        raise InputError("invalid-cue", "cue is no line of text.", f"Use auto, none, or a short line such as {CUE}")
     if given != "auto":
         return ("" if given == "none" else given.strip()), True
     usual = CUES.get(prompt.form, CUE)
@@ -402,9 +403,10 @@ def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
         what = f"There is no prompt '{name}'" if prompt is None else f"The prompt '{name}' is for {prompt.use}"
-        raise InputError(f"{what}.", f"For {use} there are: {fitting}.")
+        raise InputError("prompt-does-not-fit", f"{what}.", f"For {use} there are: {fitting}.")
     if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
         raise InputError(
+            "unknown-prompt-field",
             f"The prompt '{prompt.name}' has {{{unknown[0]}}}, which a grade is not about.",
             f"For {use} it may have: {', '.join(USES[use].known)}.",
         )
@@ -414,7 +416,7 @@ def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
 def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], default: Value) -> Value:
     value = parameters.get(name) or default
     if value not in values:
-        raise InputError(f"{name} is '{value}'.", f"Use {' or '.join(values)}.")
+        raise InputError("unknown-parameter-value", f"{name} is '{value}'.", f"Use {' or '.join(values)}.")
     return values[values.index(value)]
 
 

@@ -93,13 +93,19 @@ def draft_answer_key(
     asked = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
     passage = passage_texts(project, [passage_id]).get(passage_id, "")
     if question.kind not in asked.kinds:
-        raise InputError(f"Prompt '{asked.name}' is not for a {question.kind}.", f"It is for {', '.join(asked.kinds)}.")
+        raise InputError(
+            "prompt-does-not-fit",
+            f"Prompt '{asked.name}' is not for a {question.kind}.",
+            f"It is for {', '.join(asked.kinds)}.",
+        )
     if not (question.text or "").strip() or not passage.strip():
-        raise InputError("The question or the passage has no text.", "Choose others.")
+        raise InputError("empty-question", "The question or the passage has no text.", "Choose others.")
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
     if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
-        raise InputError(f"Prompt '{asked.name}' needs {', '.join(lacking)}.", "Choose another prompt.")
+        raise InputError(
+            "prompt-value-missing", f"Prompt '{asked.name}' needs {', '.join(lacking)}.", "Choose another prompt."
+        )
     empty = blank(
         "answer key", query.query_id, drafter, asked,
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,

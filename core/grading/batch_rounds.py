@@ -87,6 +87,7 @@ class _Round:
         self.project, self.grader, self.job, self.author = project, grader, job, author
         if (address := address_of(grader)) != job.asked["address"]:
             raise GradingError(
+                "batches-at-another-address",
                 f"The batches of this grader are at {job.asked['address']}, and not at {address}.",
                 f"Name that address: --base-url {job.asked['address']}",
             )

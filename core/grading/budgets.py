@@ -53,6 +53,7 @@ def budget(
     price = prices(project).get(model)
     if costs and price is None:
         raise InputError(
+            "no-price",
             f"There is no price for {model}, so a budget in money cannot be kept.",
             "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
         )

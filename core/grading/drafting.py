@@ -177,9 +177,9 @@ def suggest(
         GradingError: the model cannot answer at all.
     """
     if kind not in KINDS:
-        raise InputError(f"'{kind}' cannot be generated.", f"Use {' or '.join(KINDS)}.")
+        raise InputError("unknown-kind", f"'{kind}' cannot be generated.", f"Use {' or '.join(KINDS)}.")
     if not 1 <= n <= MOST:
-        raise InputError(f"{n} drafts cannot be asked for at once.", f"Ask for 1 to {MOST}.")
+        raise InputError("limit-out-of-range", f"{n} drafts cannot be asked for at once.", f"Ask for 1 to {MOST}.")
     control = control or drafting_control(project, drafter)
     blanks: list[Generation] = []
     calls: list[Call] = []
@@ -207,7 +207,7 @@ def suggest(
             watch(done, len(calls))
     except GradingError as error:
         kept = f"{len(keys)} proposals that came before are kept." if keys else ""
-        raise GradingError(error.message, f"{error.hint} {kept}".strip()) from error
+        raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
     return Report(done, keys, failed, left_out, len(calls) - done)
 
 
@@ -230,7 +230,7 @@ def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Itera
 def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
     every = {query.query_id: query for query in queries_of(project)}
     if not every:
-        raise InputError("The project has no queries.", "Import queries first.")
+        raise InputError("no-queries", "The project has no queries.", "Import queries first.")
     check_queries(project, query_ids or ())
     return list(every.values()) if query_ids is None else [every[query_id] for query_id in dict.fromkeys(query_ids)]
 
@@ -256,7 +256,11 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
     """
     fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
     if name not in fitting:
-        raise InputError(f"There is no prompt '{name}' to {USES[kind]}.", f"There are: {', '.join(sorted(fitting))}.")
+        raise InputError(
+            "unknown-prompt",
+            f"There is no prompt '{name}' to {USES[kind]}.",
+            f"There are: {', '.join(sorted(fitting))}.",
+        )
     return fitting[name]
 
 

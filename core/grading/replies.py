@@ -273,7 +273,7 @@ def by_pair(replies: Iterator[Reply], grader: Grader, report: Report) -> dict[Pa
     told: dict[Pair, dict[str, Reply]] = {}
     for reply in replies:
         if fault := fault_of(reply.name, grader):
-            report.refuse(reply.file, reply.line, fault)
+            report.refuse(reply.file, reply.line, "unknown-call", fault)
         else:
             told.setdefault(pair_of(reply.name), {}).setdefault(reply.name, reply)
     return told
@@ -284,10 +284,15 @@ def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, r
     ours: dict[Pair, Reply] = {}
     for reply in replies:
         if fault := fault_of(reply.name, grader):
-            report.refuse(reply.file, reply.line, fault)
+            report.refuse(reply.file, reply.line, "unknown-call", fault)
         else:
             ours.setdefault(pair_of(reply.name), reply)
     texts = with_texts(project, grader.spec, list(ours))
     for (question, passage), reply in ours.items():
         if question not in texts.questions or passage not in texts.passages:
-            report.refuse(reply.file, reply.line, "the call was planned for texts that this project does not have")
+            report.refuse(
+                reply.file,
+                reply.line,
+                "unknown-texts",
+                "the call was planned for texts that this project does not have",
+            )

@@ -218,7 +218,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
     project.require("grade", author=author)
     with _starting:
         if (job := _running.get(str(project.path))) is not None and not job.progress.over:
-            raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
+            raise GradingError("job-running", "A grading job is running already.", "Wait for it, or cancel it first.")
         _running[str(project.path)] = BackgroundJob(project.unattended(), grader, request, author)
         return _running[str(project.path)]
 

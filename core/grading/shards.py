@@ -47,7 +47,7 @@ def take_in_shards(project: Project, grader: Grader, paths: Iterable[Path], auth
     for path in files:
         shard = _usable(project, grader.spec, _content(path))
         if isinstance(shard, str):
-            report.refuse(path.name, None, shard)
+            report.refuse(path.name, None, "unusable-shard", shard)
     report.raise_if_refused(_HINT)
     taking = Taking(project, grader, author)
     for path in files:

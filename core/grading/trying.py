@@ -51,7 +51,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
             call = next(steps)
         except StopIteration as end:
             raise InputError(
-                f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
+                "prompt-not-filled", f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
             ) from end
         finally:
             steps.close()
@@ -65,6 +65,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
         values["task_domain"] = project.name
     if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
         raise InputError(
+            "prompt-value-missing",
             f"The prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
             "Choose another query.",
         )
@@ -123,7 +124,9 @@ def pair_to_try(
     if not chosen:
         what = f"The question {question_id} is none that" if question_id else "There is no question that"
         need = " It reads the answer key: give the questions one." if spec.reads else ""
-        raise InputError(f"{what} this grader can be asked.", f"It takes active ones with a text.{need}")
+        raise InputError(
+            "no-question-to-ask", f"{what} this grader can be asked.", f"It takes active ones with a text.{need}"
+        )
     question = chosen[0]
     if passage_id is None:
         passage_id = project.value(
@@ -134,6 +137,7 @@ def pair_to_try(
     texts = passage_texts(project, [passage_id] if passage_id else [])
     if not texts:
         raise InputError(
+            "no-passage-text",
             f"There is no passage {passage_id} with a text." if passage_id else "The pool has no passage with a text.",
             "Import passages with their texts.",
         )

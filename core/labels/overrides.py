@@ -67,7 +67,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         InputError: there are no ratings, or as `override` says.
     """
     if not ratings:
-        raise InputError("No rating is given.", "Choose a rating for at least one question.")
+        raise InputError("no-rating", "No rating is given.", "Choose a rating for at least one question.")
     with project.transaction(
         act="override ratings", queries=lambda: queries_of_questions(project, ratings), author=author
     ) as cursor:
@@ -82,10 +82,10 @@ def write_override(
 ) -> int:
     """The same as `override`, as part of a greater act in a transaction of its own."""
     if rating not in RATINGS:
-        raise InputError(f"The rating {rating} is out of range.", "Use 0 to 5.")
+        raise InputError("rating-out-of-range", f"The rating {rating} is out of range.", "Use 0 to 5.")
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("The reason is empty.", "Say why the machine's rating is wrong.")
+        raise InputError("empty-reason", "The reason is empty.", "Say why the machine's rating is wrong.")
     pair = cursor.execute(
         "SELECT question_key, passage_key, r.text_key, p.text_key"
         " FROM bank_at($version) r JOIN questions USING (question_key), passages p"
@@ -94,6 +94,7 @@ def write_override(
     ).fetchall()
     if not pair:
         raise InputError(
+            "unknown-question",
             f"There is no question {question_id}, or no text of passage {passage_id}.",
             "Check the two ids: exam bank list has the questions, exam import passages brings texts.",
         )
@@ -144,6 +145,7 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     if held:
         if held[0][0] != as_name(author):
             raise InputError(
+                "override-of-double-assignment",
                 f"Override {key} was given in a double assignment: only who gave it can withdraw it.",
                 "What differs is adjudicated: exam adjudicate list.",
             )
@@ -154,7 +156,9 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         [as_name(author), key],
     ).fetchall()[0][0]
     if not done:
-        raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
+        raise InputError(
+            "unknown-override", "There is no such override any more.", "Look at the list again (exam override list)."
+        )
     log(cursor, author, "withdraw override", override=key)
 
 
@@ -166,9 +170,13 @@ def confirm(project: Project, key: int, author: str) -> None:
     """
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
-        raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
+        raise InputError(
+            "unknown-override", "There is no such override any more.", "Look at the list again (exam override list)."
+        )
     if not found.stale:
-        raise InputError(f"Override {key} is of the wording as it is now: it counts already.")
+        raise InputError(
+            "override-counts-already", f"Override {key} is of the wording as it is now: it counts already."
+        )
     with project.transaction(act="override ratings", queries=[found.query_id], author=author) as cursor:
         write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
         write_withdrawal(cursor, key, author)

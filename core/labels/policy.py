@@ -47,14 +47,24 @@ class Policy:
         for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
             if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
                 raise InputError(
-                    f"The {name.replace('_', ' ')} is out of range.", f"Use a whole number up to {LARGEST:,}."
+                    "setting-out-of-range",
+                    f"The {name.replace('_', ' ')} is out of range.",
+                    f"Use a whole number up to {LARGEST:,}.",
                 )
         if not 1 <= self.min_rating <= MAX_RATING:
-            raise InputError(f"The min rating {self.min_rating} is out of range.", f"Use 1 to {MAX_RATING}.")
+            raise InputError(
+                "min-rating-out-of-range",
+                f"The min rating {self.min_rating} is out of range.",
+                f"Use 1 to {MAX_RATING}.",
+            )
         if self.cutoff < 1:
-            raise InputError(f"The cutoff {self.cutoff} is out of range.", "Use a whole number from 1.")
+            raise InputError(
+                "cutoff-out-of-range", f"The cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
+            )
         if self.skipped not in ("zero", "ignore"):
-            raise InputError(f"'{self.skipped}' says nothing of skipped queries.", "Use zero or ignore.")
+            raise InputError(
+                "unknown-skipped", f"'{self.skipped}' says nothing of skipped queries.", "Use zero or ignore."
+            )
         parse_rule(self.label)
 
     @property

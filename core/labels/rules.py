@@ -50,7 +50,9 @@ def parse_rule(name: str) -> LabelRule:
         return LabelRule("mean")
     if found := re.fullmatch(r"support:([1-9]\d*)", name):
         return LabelRule("support", int(found[1]))
-    raise InputError(f"There is no label rule '{name}'.", "Use max, support:M (as support:2) or mean.")
+    raise InputError(
+        "unknown-label-rule", f"There is no label rule '{name}'.", "Use max, support:M (as support:2) or mean."
+    )
 
 
 def weight_sql(weighted: bool) -> str:

@@ -24,6 +24,7 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
     gold = {query_id: similarity.prepare(text) for query_id, text in gold_texts(project).items()}
     if not gold:
         raise InputError(
+            "no-gold-texts",
             "There are no gold texts to compare with.",
             "Import them: exam import responses --gold FILE, or mark a run: exam gold RUN.",
         )

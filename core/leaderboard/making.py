@@ -60,6 +60,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy) ->
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
         raise InputError(
+            "measure-not-from-judgments",
             f"{wanted} is about answered questions or gold texts: judgments cannot give it.",
             "Use --source exam, or another measure.",
         )
@@ -113,12 +114,14 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
     pairs: dict[str, Any] = {}
     if measure.takes_grades:
         if not rankings(project):
-            raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
+            raise InputError("no-runs", "There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
         policy = base.policy
         if not label_pairs(project, base)[1]:
             raise InputError(
-                "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)
+                "nothing-graded",
+                "No question of the bank has been graded for the pool yet.",
+                how_to_grade(project, base.grader.spec),
             )
         found = SCORERS[measure.basis](project, measure, base)
         pairs = pairs_needed(project, base, measure)
@@ -152,7 +155,9 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     """
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
-        raise InputError(f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10.")
+        raise InputError(
+            "not-a-label-measure", f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10."
+        )
     name, queries = wanted.name, list(qrels)
     policy = basis(project, policy).policy
     scores = _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)

@@ -39,6 +39,7 @@ def query_scores(
         return None
     if not wanted.by_query_alone:
         raise InputError(
+            "measure-not-predictable",
             f"What one change does to {wanted} cannot be told beforehand.",
             "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
         )

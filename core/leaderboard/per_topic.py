@@ -60,12 +60,13 @@ def leaderboard_per(
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
     """
     if per not in PERS:
-        raise InputError(f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
+        raise InputError("unknown-mean", f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
     policy = policy or Policy()
     plain = leaderboard(project, measure, source, policy)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
+            "measure-needs-order",
             f"{measure} is not taken over the passages of several topics together: they have no order.",
             "Take EXAM-Cover, or the mean over queries, subtopics or topics.",
         )
@@ -74,6 +75,7 @@ def leaderboard_per(
     if source == "exam":
         if not wanted.by_query_alone:
             raise InputError(
+                "measure-of-whole-queries",
                 f"{wanted} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
                 "Take EXAM-Cover or a measure of labels, or the mean over queries.",
             )

@@ -93,7 +93,11 @@ def shard_board(
     policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
-        raise InputError(f"{wanted} is no measure of labels.", "Over shards, name one such as nDCG@10 or P@10.")
+        raise InputError(
+            "not-a-label-measure",
+            f"{wanted} is no measure of labels.",
+            "Over shards, name one such as nDCG@10 or P@10.",
+        )
     with scratch(memory, spill) as engine, _readable():
         grades, runs, top = _sources(engine, shards)
         policy = replace(policy, min_rating=min(policy.min_rating, top))
@@ -105,7 +109,9 @@ def shard_board(
             " (SELECT query_id, count(*) AS n FROM ranked GROUP BY 1) r USING (query_id) GROUP BY 1 ORDER BY 1"
         ).fetchall()
         if not sizes:
-            raise InputError("No grade gives a label.", "Look whether the questions are those of the grades.")
+            raise InputError(
+                "no-labels", "No grade gives a label.", "Look whether the questions are those of the grades."
+            )
         names = [name for (name,) in engine.execute(f"SELECT DISTINCT run FROM {runs} ORDER BY 1").fetchall()]
         per_query: dict[str, dict[str, float]] = {name: {} for name in names}
         done, labels = 0, engine.execute("SELECT count(*) FROM labels").fetchall()[0][0]
@@ -126,7 +132,9 @@ def _readable() -> Iterator[None]:
         yield
     except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
         raise InputError(
-            f"A value in the shards is none of its column: {first_line(error)}.", "Their types are in docs/scale.md."
+            "shard-value-of-wrong-type",
+            f"A value in the shards is none of its column: {first_line(error)}.",
+            "Their types are in docs/scale.md.",
         ) from error
 
 
@@ -141,9 +149,15 @@ def _sources(engine: duckdb.DuckDBPyConnection, shards: Shards) -> tuple[str, st
     ).fetchall()[0]
     if not asked or twice:
         what = f"{twice:,} of the questions occur twice" if asked else "There are no questions"
-        raise InputError(f"{shards.questions}: {what}.", "Give each active question of each query once.")
+        raise InputError(
+            "duplicate-question", f"{shards.questions}: {what}.", "Give each active question of each query once."
+        )
     if not isinstance(top, int) or not 1 <= top <= MAX_RATING:
-        raise InputError(f"{shards.questions}: the scale does not end at 1 to {MAX_RATING}.", "See the column top.")
+        raise InputError(
+            "rating-out-of-range",
+            f"{shards.questions}: the scale does not end at 1 to {MAX_RATING}.",
+            "See the column top.",
+        )
     joined = f"{grades} g JOIN {questions} q USING (query_id, question_id)"
     return f"(SELECT query_id, passage_id, rating, weight FROM {joined})", runs, top
 
@@ -158,11 +172,15 @@ def _opened(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     # What a store says goes through the engine as it is, in errors of that store's library.
     except (duckdb.Error, *_FAR_ERRORS) as error:
         raise InputError(
-            f"The {kind} in {place} cannot be read: {first_line(error)}.", "Name Parquet files, as 'folder/*.parquet'."
+            "cannot-read-shards",
+            f"The {kind} in {place} cannot be read: {first_line(error)}.",
+            "Name Parquet files, as 'folder/*.parquet'.",
         ) from error
     if missing := [name for name in COLUMNS[kind] if name not in found]:
         raise InputError(
-            f"The {kind} in {place} have no column {', '.join(missing)}.", f"They are: {', '.join(COLUMNS[kind])}."
+            "shard-column-missing",
+            f"The {kind} in {place} have no column {', '.join(missing)}.",
+            f"They are: {', '.join(COLUMNS[kind])}.",
         )
     casts = {name: f"{name}::{type_}" for name, type_ in COLUMNS[kind].items()}
     for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
@@ -196,6 +214,7 @@ def _reach(engine: duckdb.DuckDBPyConnection, place: str) -> None:
     except (ImportError, ValueError):
         package = STORES.get(protocol, "the package of fsspec for it")
         raise InputError(
+            "package-missing",
             f"{place}: to read from an object store it takes the engine's extension httpfs or {package}; neither is"
             " installed.",
             f"Install one of them: pip install {package}, or where extensions can be fetched"
@@ -208,7 +227,11 @@ def _check_ratings(engine: duckdb.DuckDBPyConnection, grades: str, top: int) -> 
         f"SELECT count(*), count(rating), min(rating), max(rating) FROM {grades}"
     ).fetchall()[0]
     if rated and not 0 <= low <= high <= top:
-        raise InputError(f"There is a rating {low if low < 0 else high}, which is none.", f"Ratings are 0 to {top}.")
+        raise InputError(
+            "rating-out-of-range",
+            f"There is a rating {low if low < 0 else high}, which is none.",
+            f"Ratings are 0 to {top}.",
+        )
     return int(rows), int(rows - rated)
 
 

@@ -137,12 +137,14 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
     """
     if len(row_groups) != len(column_groups):
         raise InputError(
+            "groups-do-not-match",
             f"{len(row_groups)} groups of rows do not correspond to {len(column_groups)} groups of columns.",
             "Give as many of one as of the other.",
         )
     for groups, values in ((row_groups, table.rows), (column_groups, table.columns)):
         if sorted(value for group in groups for value in group) != sorted(values):
             raise InputError(
+                "groups-do-not-cover-values",
                 f"The groups {[list(group) for group in groups]} do not share out the values {sorted(values)}.",
                 "Put every value into one group.",
             )

@@ -99,11 +99,15 @@ def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = 
     """
     runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
     if not runs:
-        raise InputError("No run was scored by all of these evaluations.", "Take evaluations of the same runs.")
+        raise InputError(
+            "no-common-runs", "No run was scored by all of these evaluations.", "Take evaluations of the same runs."
+        )
     own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
     common = set.intersection(*own.values())
     if over == "common" and not common:
-        raise InputError("The evaluations have no query in common.", "Compare each over its own queries.")
+        raise InputError(
+            "no-common-queries", "The evaluations have no query in common.", "Compare each over its own queries."
+        )
     wanted = {name: common if over == "common" else known for name, known in own.items()}
     queries = sorted(set().union(*wanted.values()))
     counts = drawn_counts(len(queries), samples, seed)

@@ -85,9 +85,11 @@ def correlate(
         InputError: a score that is not finite, no repeats, or standard errors with average ties.
     """
     if ties == "average" and (std_errors_a is not None or std_errors_b is not None):
-        raise InputError("Standard errors have no use with average ties.", "Ask for random ties.")
+        raise InputError(
+            "ties-with-standard-errors", "Standard errors have no use with average ties.", "Ask for random ties."
+        )
     if repeats < 1:
-        raise InputError(f"{repeats} repeats give no correlation.", "Use 1 or more.")
+        raise InputError("samples-out-of-range", f"{repeats} repeats give no correlation.", "Use 1 or more.")
     systems = sorted(a.keys() & b.keys())
     x, y = _scores(a, systems), _scores(b, systems)
     levels_x = _levels(systems, x, std_errors_a)
@@ -132,7 +134,9 @@ def bootstrap(
         InputError: an unknown statistic, or a level or a number of samples out of range.
     """
     if not 0 < level < 1:
-        raise InputError(f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95.")
+        raise InputError(
+            "level-out-of-range", f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95."
+        )
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
     intervals: dict[str, tuple[float, float] | None] = {}
     for name, values in drawn.items():
@@ -179,9 +183,11 @@ def bootstrap_samples(
     """
     for name in statistics:
         if name not in _COEFFICIENTS:
-            raise InputError(f"'{name}' is not a correlation.", f"Known are {', '.join(_COEFFICIENTS)}.")
+            raise InputError(
+                "unknown-correlation", f"'{name}' is not a correlation.", f"Known are {', '.join(_COEFFICIENTS)}."
+            )
     if samples < 1:
-        raise InputError(f"{samples} samples give no interval.", "Use 1 or more.")
+        raise InputError("samples-out-of-range", f"{samples} samples give no interval.", "Use 1 or more.")
     systems = sorted(per_query_a.keys() & per_query_b.keys())
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
@@ -208,7 +214,7 @@ def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
     scores = np.array([board[system] for system in systems], dtype=np.float64)
     for system, score in zip(systems, scores, strict=True):
         if not np.isfinite(score):
-            raise InputError(f"The score of {system} is {score}, not a finite number.")
+            raise InputError("score-not-finite", f"The score of {system} is {score}, not a finite number.")
     return scores
 
 

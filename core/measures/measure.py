@@ -221,7 +221,11 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
             if found := pattern.fullmatch(name.strip()):
                 depth = int(found[1] or cutoff)
                 if depth > deepest:
-                    raise InputError(f"The cutoff of '{name[:60]}' is out of range.", f"Use at most {deepest:,}.")
+                    raise InputError(
+                        "cutoff-out-of-range",
+                        f"The cutoff of '{name[:60]}' is out of range.",
+                        f"Use at most {deepest:,}.",
+                    )
                 return _named(family, depth)
     measure = trec_measure(name)
     family = _FAMILIES[str(measure.NAME)]
@@ -254,6 +258,7 @@ def trec_measure(name: str) -> Any:
 
 def _unknown(name: str) -> InputError:
     return InputError(
+        "unknown-measure",
         f"'{name[:60]}' is not a measure that the workbench can compute.",
         f"Known are {', '.join(MEASURES)}; another cutoff works too, as in P@30.",
     )

@@ -64,7 +64,9 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
         by_board: dict[str, list[NewScore]] = {}
         for one in corrections:
             if one.evaluation not in boards or one.run not in boards[one.evaluation].runs:
-                raise InputError(f"{one.evaluation} has no run {one.run}.", "Correct scores of the boards given.")
+                raise InputError(
+                    "unknown-run", f"{one.evaluation} has no run {one.run}.", "Correct scores of the boards given."
+                )
             by_board.setdefault(one.evaluation, []).append(one)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
         closing = max((one[1] for one in moved), default=0.0)

@@ -54,7 +54,11 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         InputError: an unknown measure, one that needs intents, or a min rating below 1.
     """
     if min_rating < 1:
-        raise InputError(f"A min rating of {min_rating} would make every passage relevant.", "Use 1 or more.")
+        raise InputError(
+            "min-rating-out-of-range",
+            f"A min rating of {min_rating} would make every passage relevant.",
+            "Use 1 or more.",
+        )
     trec: dict[str, Any] = {}
     judged: dict[str, int] = {}
     harmonics: dict[str, tuple[str, str]] = {}
@@ -63,7 +67,11 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     for name in measures:
         known = parse_measure(name)
         if known.basis != "labels":
-            raise InputError(f"{known} is not computed from qrels.", "Name a measure such as nDCG@10 or AP.")
+            raise InputError(
+                "measure-not-from-qrels",
+                f"{known} is not computed from qrels.",
+                "Name a measure such as nDCG@10 or AP.",
+            )
         names.append(known.name)
         if known.family.name == "F1":
             parts = f"P@{known.depth}", f"R@{known.depth}"

@@ -93,7 +93,9 @@ def answer_judge(name: str) -> AnswerJudge:
         InputError: there is none.
     """
     if name not in JUDGES:
-        raise InputError(f"'{name}' is no judge of answers.", f"There are: {', '.join(JUDGES)}.")
+        raise InputError(
+            "unknown-answer-judge", f"'{name}' is no judge of answers.", f"There are: {', '.join(JUDGES)}."
+        )
     return JUDGES[name]
 
 
@@ -116,7 +118,9 @@ def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vec
     """
     judge = answer_judge(name)
     if judge.needs == "model":
-        raise InputError(f"The judge '{name}' asks a model.", "Choose a model, or a judge such as em.")
+        raise InputError(
+            "answer-judge-needs-model", f"The judge '{name}' asks a model.", "Choose a model, or a judge such as em."
+        )
     keys = [(answer, tuple(dict.fromkeys(references))) for answer, references in pairs]
     distinct = list(dict.fromkeys(keys))
     found = dict(zip(distinct, _BATCHES[name](distinct, encode), strict=True))

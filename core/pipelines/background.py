@@ -117,7 +117,7 @@ class Shelf(Generic[Work]):
         with self._starting:
             known = self._running.get(str(project.path))
             if known is not None and not known.over:
-                raise GradingError(self._busy, "Wait for it, or cancel it first.")
+                raise GradingError("job-running", self._busy, "Wait for it, or cancel it first.")
             begun = self._running[str(project.path)] = make()
             return begun
 

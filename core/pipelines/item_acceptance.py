@@ -52,7 +52,9 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
     proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
     passing = [key for _, key, hits in proposed if key and not hits]
     if not passing:
-        raise InputError("No open proposal passes the filters.", "Change the thresholds: see exam items check.")
+        raise InputError(
+            "no-proposal-passes", "No open proposal passes the filters.", "Change the thresholds: see exam items check."
+        )
     made = accept(project, passing, author)
     found = _acceptances(project) | {
         query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))

@@ -41,11 +41,13 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
-        raise FileError([Problem(file, None, "it is no mapping of levels to words")], _HINT)
+        raise FileError([Problem(file, None, "invalid-keywords", "it is no mapping of levels to words")], _HINT)
     for level, found in data.items():
         sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
         if not sound or not all(isinstance(word, str) and word.strip() for word in found):
-            raise FileError([Problem(file, None, f"level '{level!s:.40}' has no list of words")], _HINT)
+            raise FileError(
+                [Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no list of words")], _HINT
+            )
     return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
 
 

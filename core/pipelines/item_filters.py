@@ -203,7 +203,7 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
     count. ROUGE-L, which the paper does not have, counts where a person sets it.
     """
     if not 0 <= share <= 1:
-        raise InputError(f"{share:g} is no share.", "Give a number from 0 to 1, such as 0.05.")
+        raise InputError("share-out-of-range", f"{share:g} is no share.", "Give a number from 0 to 1, such as 0.05.")
     return Thresholds(
         _above([one.extra_gram.value for one in values if one.extra_gram], share),
         _above([one.extra_embedding.value for one in values if one.extra_embedding], share),

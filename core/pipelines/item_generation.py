@@ -108,7 +108,9 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
         InputError: there is no such run or prompt, or the limit is below 1.
     """
     if wanted.limit is not None and wanted.limit < 1:
-        raise InputError(f"Items of {wanted.limit} passages cannot be written.", "Give a limit from 1.")
+        raise InputError(
+            "limit-out-of-range", f"Items of {wanted.limit} passages cannot be written.", "Give a limit from 1."
+        )
     prompt = item_prompt(project, drafter, wanted)
     topic = "NULL"
     ranked = ""
@@ -181,6 +183,7 @@ def generate_items(
     chunks = chunks_to_ask(project, drafter, wanted)
     if not chunks:
         raise InputError(
+            "no-passage-left",
             "There is no passage left that this model was not asked about.",
             "Import passages with their texts; or ask again where it wrote no item (--again).",
         )
@@ -212,7 +215,7 @@ def generate_items(
                 break
     except GradingError as error:
         kept = f"{len(keys)} proposals that came before are kept." if keys else ""
-        raise GradingError(error.message, f"{error.hint} {kept}".strip()) from error
+        raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
     finally:
         if done:
             with project.transaction() as cursor:

@@ -76,7 +76,9 @@ def responses(
     else:
         columns = list(dict.fromkeys(items))
         if unknown := [name for name in columns if name not in {question.question_id for question in banked}]:
-            raise InputError(f"There is no item {first_few(unknown)} in the bank.", "See exam bank list.")
+            raise InputError(
+                "unknown-item", f"There is no item {first_few(unknown)} in the bank.", "See exam bank list."
+            )
     asked = tasks(project, query_id, version, {*columns})
     keys = text_keys(project, [task.asked for task in asked])
     plain = dict(

@@ -136,6 +136,7 @@ def rank_passages(
     if not asked or not passages:
         missing = f"{things} to rank passages for" if not asked else "passages to rank"
         raise InputError(
+            "nothing-to-rank",
             f"There are no {missing}.",
             "Import queries and passages with their words."
             if things == "queries"
@@ -192,7 +193,9 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
         tags.add(line.tag)
     report.raise_if_refused("Nothing was imported. Mend the file and import it again.")
     if len(tags) > 1:
-        raise InputError(f"{source.name} holds several runs.", "Give each a file and a name of its own.")
+        raise InputError(
+            "several-runs", f"{source.name} holds several runs.", "Give each a file and a name of its own."
+        )
     rankings = {
         item: [(passage, scores[passage]) for passage in trec_order(scores, len(scores))]
         for item, scores in scored.items()
@@ -211,7 +214,11 @@ def _check_name(project: Project, name: str) -> None:
     taken = {one.name for one in retrievals(project)}
     if not name.strip() or name in NOT_RETRIEVED or name in taken:
         what = "is empty" if not name.strip() else f"'{name}' is taken"
-        raise InputError(f"The name of the retrieval {what}.", "A retrieval never changes: give this one another name.")
+        raise InputError(
+            "invalid-name",
+            f"The name of the retrieval {what}.",
+            "A retrieval never changes: give this one another name.",
+        )
 
 
 def _reranked(

@@ -45,6 +45,6 @@ def sit_by_rules(
     tell(f"{how_many(len(names), 'students')} sit the exam ...")
     ended = sit(project, Sit(tuple(names), query_id), author)
     if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state != "done"]:
-        raise GradingError(broken[0], "What was answered so far is kept.")
+        raise GradingError("job-failed", broken[0], "What was answered so far is kept.")
     tell(f"Answers: {sum(one.graded for one in ended.values()):,}.")
     return names

@@ -80,10 +80,12 @@ def sit(
     if request.students is None:
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
-        raise InputError("There is no student that could be asked.", "Add one: exam students add.")
+        raise InputError("no-student", "There is no student that could be asked.", "Add one: exam students add.")
     if not tasks(project, request.query_id, request.version):
         raise InputError(
-            "There are no items with choices and a key.", "Import an exam, or write questions of the kind choice."
+            "no-items",
+            "There are no items with choices and a key.",
+            "Import an exam, or write questions of the kind choice.",
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}

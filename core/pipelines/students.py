@@ -123,16 +123,22 @@ def _check(project: Project, plan: Plan) -> None:
     known = [one.name for one in retrievals(project)]
     if plan.retrieval not in (*NOT_RETRIEVED, *known):
         raise InputError(
+            "unknown-retrieval",
             f"There is no retrieval '{plan.retrieval}' of passages for items.",
             f"There are: {first_few([*NOT_RETRIEVED, *known])}; exam students retrieve makes one.",
         )
     if plan.k < 1 or plan.icl < 0:
-        raise InputError(f"k is {plan.k} and icl {plan.icl}.", "k is at least 1, icl at least 0.")
+        raise InputError(
+            "parameter-out-of-range", f"k is {plan.k} and icl {plan.icl}.", "k is at least 1, icl at least 0."
+        )
     if plan.by in RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
-            raise InputError(f"The rule {plan.by} takes no settings of a model.", "Leave them out.")
+            raise InputError(
+                "settings-for-a-rule", f"The rule {plan.by} takes no settings of a model.", "Leave them out."
+            )
         if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
             raise InputError(
+                "settings-for-a-rule",
                 f"The rule {plan.by} reads no {'worked items' if plan.icl else 'context'}.",
                 "Leave that out; or name a model.",
             )
@@ -145,6 +151,7 @@ def _worked(project: Project, plan: Plan) -> list[str]:
     ids = sorted(task.question_id for task in tasks(project))
     if len(ids) <= plan.icl:
         raise InputError(
+            "too-few-items",
             f"There are {len(ids)} items, too few for {plan.icl} worked ones beside the one that is asked.",
             "Import its items first.",
         )
@@ -158,14 +165,18 @@ def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
         InputError: a setting makes no sense.
     """
     if strange := {"fence", "cue", "prompt", "num_beams"} & settings.keys():
-        raise InputError(f"A student has no {min(strange)}.", "Its prompt is that of the exam, word for word.")
+        raise InputError(
+            "unknown-parameter", f"A student has no {min(strange)}.", "Its prompt is that of the exam, word for word."
+        )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     where = back_end_name(settings)
     given = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
     if given["by"] == "likelihood":
         given = {"normalise": NORMALISE} | given
     if where == "openai" and given["by"] == "likelihood":
-        raise InputError("An endpoint gives no likelihoods of choices.", "Let it answer by letter.")
+        raise InputError(
+            "no-likelihoods-at-endpoint", "An endpoint gives no likelihoods of choices.", "Let it answer by letter."
+        )
     made = make_grader("choice", given | {"prompt": prompt.name, "fence": False, "cue": "none"}, {prompt.name: prompt})
     assert isinstance(made, ReadingGrader)
     return made
@@ -200,6 +211,7 @@ def get_ready(student: Student) -> Ready:
     retrieval = student.retrieval or CLOSED_BOOK
     if student.sat_elsewhere:
         raise InputError(
+            "answers-from-a-file",
             f"'{student.name}' sat elsewhere: a file says what it answered, not how it is asked.",
             "Add a student that can be asked: exam students add.",
         )
@@ -209,6 +221,7 @@ def get_ready(student: Student) -> Ready:
         return Ready(student, prompt, None, by, "none")
     if _fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
         raise GradingError(
+            "model-changed",
             f"The model of '{student.name}' is another one than when the student was added.",
             "Add it again under another name: what it answers is told apart from what it answered.",
         )

@@ -55,7 +55,9 @@ def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: 
         InputError: there is no such query, or nobody is named.
     """
     if not (author := as_name(author)):
-        raise InputError("It is not said who confirms the case.", "Cases are kept under the name of who confirms them.")
+        raise InputError(
+            "empty-name", "It is not said who confirms the case.", "Cases are kept under the name of who confirms them."
+        )
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
         query = _query(cursor, place.query_id)
         _withdraw(cursor, place, query, author)
@@ -81,6 +83,7 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
         if not _withdraw(cursor, place, _query(cursor, place.query_id), author):
             raise InputError(
+                "no-own-case",
                 f"{author} has confirmed no case of {place.query_id} for {place.run} at {place.k}.",
                 "Only one's own case can be taken back: see exam reteval cases.",
             )
@@ -126,7 +129,7 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
         InputError: there is no such query, or the answer is empty.
     """
     if not (answer := clean_text(answer).strip()):
-        raise InputError("The answer is empty.", "Give the words of the answer.")
+        raise InputError("empty-answer", "The answer is empty.", "Give the words of the answer.")
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)
         if answer in known:
@@ -145,7 +148,9 @@ def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: s
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)
         if answer not in known:
-            raise InputError(f"Query {query_id} has no such answer.", "Its answers stand on the screen Cases.")
+            raise InputError(
+                "unknown-gold-answer", f"Query {query_id} has no such answer.", "Its answers stand on the screen Cases."
+            )
         _put_answers(cursor, query_id, [one for one in known if one != answer])
         log(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
 
@@ -168,5 +173,5 @@ def _put_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
 def _query(cursor: Cursor, query_id: str) -> int:
     found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not found:
-        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
+        raise InputError("unknown-query", f"There is no query {query_id}.", "Check the id, or import the queries.")
     return int(found[0][0])

@@ -60,7 +60,9 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
     key = next((key for key, fingerprint in known if fingerprint == model.fingerprint), None)
     if key is None:
         if known:
-            raise InputError(f"There is another {role} '{model.name}'.", "Give this one a name of its own.")
+            raise InputError(
+                "name-taken", f"There is another {role} '{model.name}'.", "Give this one a name of its own."
+            )
         check_new(cursor, role, [model.name])
         parameters = json.dumps(dict(model.parameters), ensure_ascii=False, sort_keys=True)
         key = cursor.execute(
@@ -101,5 +103,9 @@ def find_answer_model(project: Project, role: Role, name: str | None = None) -> 
             return model
     what = {"generator": "generated answers", "judge": "model that compared answers"}[role]
     if not every:
-        raise InputError(f"There is no {what} yet.", "Let a model answer first: exam answers generate.")
-    raise InputError(f"There is no {role} '{name}'.", f"There are: {first_few([one.name for one in every])}.")
+        raise InputError(
+            "no-answer-model", f"There is no {what} yet.", "Let a model answer first: exam answers generate."
+        )
+    raise InputError(
+        "unknown-answer-model", f"There is no {role} '{name}'.", f"There are: {first_few([one.name for one in every])}."
+    )

@@ -41,9 +41,17 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if type(self.hours) is not int or not 0 <= self.hours <= MOST_HOURS:
-            raise InputError(f"Backups cannot be made every {self.hours} hours.", f"Give 0 (never) to {MOST_HOURS:,}.")
+            raise InputError(
+                "backups-out-of-range",
+                f"Backups cannot be made every {self.hours} hours.",
+                f"Give 0 (never) to {MOST_HOURS:,}.",
+            )
         if type(self.keep) is not int or not 1 <= self.keep <= MOST_KEPT:
-            raise InputError(f"{self.keep} backups cannot be kept.", f"Give a number from 1 to {MOST_KEPT:,}.")
+            raise InputError(
+                "backups-out-of-range",
+                f"{self.keep} backups cannot be kept.",
+                f"Give a number from 1 to {MOST_KEPT:,}.",
+            )
 
 
 def read_schedule(text: str) -> Schedule:

@@ -91,7 +91,7 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
     """
     project.require("take everything out")
     if keep is not None and keep < 1:
-        raise InputError(f"{keep} backups cannot be kept.", "Give a number from 1.")
+        raise InputError("backups-out-of-range", f"{keep} backups cannot be kept.", "Give a number from 1.")
     with project.doing("take everything out", author=author or None):
         found = _backup(project, target, keep)
         if author:
@@ -122,7 +122,7 @@ def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
 
 
 def _taken(path: Path) -> InputError:
-    return InputError(f"{path}: there is a file of this name already.", "Name a new file, or a folder.")
+    return InputError("file-exists", f"{path}: there is a file of this name already.", "Name a new file, or a folder.")
 
 
 def _copy_whole(project: Project, made: Path) -> None:
@@ -153,7 +153,11 @@ def _copy(project: Project, made: Path) -> None:
     if done.returncode:
         code = (done.stderr.split() or [""])[-1]
         if not code.isdecimal():
-            raise ProjectError("The process that copies the project ended early. No backup was made.", "Try again.")
+            raise ProjectError(
+                "backup-ended-early",
+                "The process that copies the project ended early. No backup was made.",
+                "Try again.",
+            )
         raise OSError(int(code), os.strerror(int(code)))
 
 
@@ -165,12 +169,19 @@ def verify(path: Path) -> None:
         ProjectError: it is no project, is damaged, or comes from a newer version.
     """
     if not path.exists():
-        raise InputError(f"{path}: there is no such file.", "exam backup --list says which backups there are.")
+        raise InputError(
+            "no-such-file", f"{path}: there is no such file.", "exam backup --list says which backups there are."
+        )
     if is_open(path):
-        raise ProjectError(f"{path} is open here: it is in use, and no backup.", "Choose a backup that nobody opened.")
+        raise ProjectError(
+            "project-in-use",
+            f"{path} is open here: it is in use, and no backup.",
+            "Choose a backup that nobody opened.",
+        )
     check_kind(path)
     if checkpoints.has_log(path):
         raise ProjectError(
+            "backup-with-log",
             f"{path} is a copy of a project in use, and has a log beside it: it is no backup.",
             f"Open it once, which reads the log: exam status --project {shlex.quote(str(path))}.",
         )
@@ -179,13 +190,14 @@ def verify(path: Path) -> None:
         # Others work in this process.
         connection.execute("SET threads = 1")
         if said := checkpoints.not_closed(connection, path, had_log=False):
-            raise ProjectError(said, "Choose a backup that exam backup made.")
+            raise ProjectError("not-a-backup", said, "Choose a backup that exam backup made.")
         tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
         for (table,) in tables:
             try:
                 connection.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
             except duckdb.Error as error:
                 raise ProjectError(
+                    "damaged-backup",
                     f"{path} is damaged: its table {table} cannot be read ({first_line(error)[:200]}).",
                     "Choose another backup: exam backup --list.",
                 ) from error
@@ -230,9 +242,11 @@ def restore(source: Path, path: Path, author: str) -> Restored:
     """
     verify(source)
     if path.exists() and (not path.is_file() or path.samefile(source)):
-        raise InputError(f"{path}: a backup cannot be put there.", "Name the project's own file.")
+        raise InputError(
+            "invalid-restore-place", f"{path}: a backup cannot be put there.", "Name the project's own file."
+        )
     if is_open(path):
-        raise ProjectError(f"{path} is open here.", "Close the app, then restore it.")
+        raise ProjectError("project-in-use", f"{path} is open here.", "Close the app, then restore it.")
     kept: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -82,7 +82,8 @@ def find_source(project: Project, name: str) -> str:
         return judged[0]
     if not known:
         raise InputError(
+            "no-official-source",
             "The project has no judgments and no imported leaderboard.",
             "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
         )
-    raise InputError(f"There is no source '{name}'.", f"There are: {', '.join(known)}.")
+    raise InputError("unknown-source", f"There is no source '{name}'.", f"There are: {', '.join(known)}.")

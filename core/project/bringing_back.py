@@ -40,7 +40,9 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
     restored = can_bring_back(project, activity_key)
     if not restored:
         raise InputError(
-            f"Act {activity_key} replaced nothing that could be brought back.", "exam activity numbers the acts."
+            "nothing-replaced",
+            f"Act {activity_key} replaced nothing that could be brought back.",
+            "exam activity numbers the acts.",
         )
     with project.transaction(act="bring back", author=author) as cursor:
         keeper = Keeper(cursor)
@@ -53,7 +55,11 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         ).fetchall():
             _restore(cursor, keeper, replacement, kind, key, name)
         if _content(cursor, tables) == before:
-            raise InputError(f"What act {activity_key} replaced is there already.", "There is nothing to bring back.")
+            raise InputError(
+                "nothing-to-restore",
+                f"What act {activity_key} replaced is there already.",
+                "There is nothing to bring back.",
+            )
         refresh_pool(cursor)
         replaced = keeper.settle()
         act = log(cursor, author, "bring back", undone=activity_key, restored=[one.whole for one in restored])

@@ -194,6 +194,7 @@ class Database:
             if self._given_up is not None and not self.in_block:
                 if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
                     raise ProjectError(
+                        "database-kept-open",
                         f"The database of {self.path.name} failed, and work that had begun before keeps it open.",
                         "Nothing that was saved is lost. Start the app or the command again.",
                     )
@@ -294,7 +295,7 @@ def connect(
     """
     if "?" in str(path):
         # DuckDB would look for the log of the file under a name in which the rest stands behind ".wal".
-        raise InputError(f"{path}: the path contains '?'.", "Rename the file or its folder.")
+        raise InputError("question-mark-in-path", f"{path}: the path contains '?'.", "Rename the file or its folder.")
     deadline = time.monotonic() + patience
     config = {**engine_config(), "temp_directory": str(_working_folder(path))}
     connection: Connection | None = None

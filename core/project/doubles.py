@@ -105,7 +105,7 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     """
     found = [one for one in doubles(project) if one.query_id == query_id]
     if not found:
-        raise InputError(f"Query {query_id} is not doubly assigned.", "See exam double list.")
+        raise InputError("not-doubly-assigned", f"Query {query_id} is not doubly assigned.", "See exam double list.")
     return found
 
 
@@ -125,11 +125,16 @@ def double_of(
     if number is not None:
         found = [one for one in found if one.key == number]
         if not found:
-            raise InputError(f"Query {query_id} has no double assignment number {number}.", "See exam double list.")
+            raise InputError(
+                "unknown-double-assignment",
+                f"Query {query_id} has no double assignment number {number}.",
+                "See exam double list.",
+            )
     elif len(found) > 1:
         found = list(filter(fits, found)) or found
     if len(found) > 1:
         raise InputError(
+            "ambiguous-double-assignment",
             f"Query {query_id} is doubly assigned {len(found)} times: {'; '.join(one.said for one in found)}.",
             "Say which one by its number: --number.",
         )
@@ -166,11 +171,16 @@ def assign_double(
     number = max(len(names), 2) if wanted is None else wanted
     if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
         raise InputError(
+            "people-out-of-range",
             f"{len(names)} people of {number} cannot judge query {query_id} doubly.",
             f"Ask for 2 to {MOST_WANTED} people, and name no more than that.",
         )
     if decider in names:
-        raise InputError(f"{decider} would decide on their own judgments.", "Name somebody who takes no part.")
+        raise InputError(
+            "adjudicator-takes-part",
+            f"{decider} would decide on their own judgments.",
+            "Name somebody who takes no part.",
+        )
     with project.transaction(act="assign work", author=author) as cursor:
         query = find_query(cursor, query_id)
         keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
@@ -207,6 +217,7 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
     ]
     if not 1 <= size <= len(pooled):
         raise InputError(
+            "sample-out-of-range",
             f"{size} of the {len(pooled)} pooled passages of {query_id} that are not doubly assigned yet cannot be"
             " drawn.",
             "Ask for fewer.",
@@ -228,14 +239,17 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
         name = as_name(author)
         found = double_of(project, query_id, number, lambda one: one.is_open_to(name))
         if name == found.adjudicator:
-            raise NotAllowed(f"{name} adjudicates query {query_id}.", "Who decides takes no part.")
+            raise NotAllowed(
+                "adjudicator-takes-part", f"{name} adjudicates query {query_id}.", "Who decides takes no part."
+            )
         if found.people.get(name) == "asked":
             # It is theirs already: now they say that they will.
             pass
         elif name in found.present:
-            raise InputError(f"{name} takes part in {query_id} already.")
+            raise InputError("already-takes-part", f"{name} takes part in {query_id} already.")
         elif not found.free:
             raise InputError(
+                "double-assignment-full",
                 f"Nobody more is wanted for query {query_id}: {first_few(list(found.present))} judge it.",
                 "Claim another one: exam double list.",
             )
@@ -301,6 +315,7 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
     ).fetchall()
     if found:
         raise InputError(
+            "decided-meanwhile",
             f"{found[0][0]} has adjudicated this: what {as_name(name)} gave stays as it is.",
             "Whoever decided can take the decision back: on the screen Adjudication, or with exam adjudicate undo.",
         )
@@ -318,7 +333,7 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
         NotAllowed: only an organizer may.
     """
     if not query_ids:
-        raise InputError("No query is named.", "Name the queries that the day is for.")
+        raise InputError("no-query-named", "No query is named.", "Name the queries that the day is for.")
     person = None if name is None else as_name(name)
     with project.transaction(act="assign work", author=author) as cursor:
         for query_id in dict.fromkeys(query_ids):
@@ -359,7 +374,11 @@ def dues(project: Project) -> Dues:
 
 def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, author: str) -> None:
     if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
-        raise InputError(f"{name} takes no part in the double assignment of {found.query_id}.", "See exam double list.")
+        raise InputError(
+            "takes-no-part",
+            f"{name} takes no part in the double assignment of {found.query_id}.",
+            "See exam double list.",
+        )
     _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
 
 
@@ -381,12 +400,14 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
     whole, times, some = taken
     if times and whole:
         raise InputError(
+            "already-doubly-assigned",
             f"Query {query_id} is doubly assigned already.",
             "End that first: exam double end. Of one query several are open at a time where no passage is in two of"
             " them.",
         )
     if some:
         raise InputError(
+            "already-doubly-assigned",
             f"{how_many(some, 'passages')} of query {query_id} that are named here are doubly assigned already.",
             "Name others (--passage), or let them be drawn (--sample).",
         )
@@ -401,7 +422,11 @@ def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) 
         ).fetchall()
     )
     if strange := [one for one in passages if one not in found]:
-        raise InputError(f"{first_few(strange)} is not in the pool of query {query_id}.", "Name pooled passages.")
+        raise InputError(
+            "passage-not-pooled",
+            f"{first_few(strange)} is not in the pool of query {query_id}.",
+            "Name pooled passages.",
+        )
     if not found:
-        raise InputError("No passage is named.", "Leave passages away for all of the query.")
+        raise InputError("no-passage-named", "No passage is named.", "Leave passages away for all of the query.")
     return sorted(found.values())

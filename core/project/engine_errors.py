@@ -37,11 +37,13 @@ class _Fault:
     """What can go wrong with a file at any moment.
 
     Args:
+        code: of the error.
         said: what the engine says of it.
         sentence: what is told instead, with a place for the file.
         hint: what to do about it.
     """
 
+    code: str
     said: re.Pattern[str]
     sentence: str
     hint: str
@@ -53,11 +55,13 @@ _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too lar
 
 _FAULTS = (
     _Fault(
+        "cannot-write-file",
         re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
         "{file} cannot be written: it or its folder is closed to you, or it was opened only to be read.",
         "Give yourself the right to write both, or work on a copy; then open it again.",
     ),
     _Fault(
+        "damaged-project",
         re.compile(
             r"Corrupt database file|[Cc]hecksum|Could not read (?:enough bytes|from file|all bytes)"
             r"|Failed to deserialize|[Ss]erialization Error|corrupt"
@@ -75,7 +79,11 @@ def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
         return full
     reason = str(error)
     found = next((one for one in _FAULTS if one.said.search(reason)), None)
-    return None if found is None else ProjectError(found.sentence.format(file=_named(path, reason)), found.hint)
+    return (
+        None
+        if found is None
+        else ProjectError(found.code, found.sentence.format(file=_named(path, reason)), found.hint)
+    )
 
 
 def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
@@ -109,26 +117,33 @@ def check_kind(path: Path) -> None:
     """
     if path.is_dir():
         raise ProjectError(
+            "not-a-project",
             f"{path} is a folder and not a project.",
             f"For an exported project: exam import project {shlex.quote(str(path))} --project NEW.duckdb.",
         )
     if not path.is_file():
-        raise ProjectError(f"{path} is no file.", NAME_ANOTHER)
+        raise ProjectError("not-a-file", f"{path} is no file.", NAME_ANOTHER)
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)
     except OSError as error:
         raise ProjectError(
-            f"{path} cannot be read ({error.strerror}).", "Give yourself the right to read it, and look at the disk."
+            "cannot-read-file",
+            f"{path} cannot be read ({error.strerror}).",
+            "Give yourself the right to read it, and look at the disk.",
         ) from error
     if not header:
-        raise ProjectError(f"{path} is empty: it is no project.", "Delete it, then make it with exam init.")
+        raise ProjectError(
+            "empty-project-file", f"{path} is empty: it is no project.", "Delete it, then make it with exam init."
+        )
     if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] == _MAGIC:
         return
     kind = next((name for at, magic, name in _FOREIGN if header[at : at + len(magic)] == magic), None)
     if kind is not None:
-        raise ProjectError(f"{path} is {kind} and not a project.", NAME_ANOTHER)
-    raise ProjectError(f"{path} is not a project, or its beginning is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}")
+        raise ProjectError("not-a-project", f"{path} is {kind} and not a project.", NAME_ANOTHER)
+    raise ProjectError(
+        "not-a-project", f"{path} is not a project, or its beginning is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}"
+    )
 
 
 def explained(path: Path, error: duckdb.Error) -> ProjectError:
@@ -138,17 +153,22 @@ def explained(path: Path, error: duckdb.Error) -> ProjectError:
         return _held(path, holder(reason))
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
+            "other-database-version",
             f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
             f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER."
             " Then here: exam import project FOLDER --project NEW.duckdb.",
         )
-    return fault(path, error) or ProjectError(f"{path} cannot be opened as a project: {first_line(error)}", _BRING_BACK)
+    return fault(path, error) or ProjectError(
+        "cannot-open-project", f"{path} cannot be opened as a project: {first_line(error)}", _BRING_BACK
+    )
 
 
 def _held(path: Path, who: Holder | None) -> ProjectError:
     if who is None:
-        return ProjectError(f"{path} is open in another process.", "Close what uses it, then try again.")
-    return ProjectError(f"{path} is open in {who.name}.", who.hint)
+        return ProjectError(
+            "project-in-use", f"{path} is open in another process.", "Close what uses it, then try again."
+        )
+    return ProjectError("project-in-use", f"{path} is open in {who.name}.", who.hint)
 
 
 def _writer(path: Path) -> str:

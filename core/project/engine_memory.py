@@ -62,7 +62,9 @@ def engine_config(memory: str | None = None) -> Config:
     found = dict(CONFIG)
     if memory:
         if not _AMOUNT.fullmatch(memory.strip()):
-            raise InputError(f"'{memory}' is no amount of memory.", f"Write it as 4GB or 500MB ({MEMORY}).")
+            raise InputError(
+                "invalid-memory", f"'{memory}' is no amount of memory.", f"Write it as 4GB or 500MB ({MEMORY})."
+            )
         found["memory_limit"] = memory.strip()
     return found
 
@@ -75,7 +77,9 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
     """
     folder = chosen or (Path(given) if (given := os.environ.get(SPILL)) else None)
     if folder is not None and not folder.is_dir():
-        raise InputError(f"Unknown folder '{folder}'.", f"Make it first, or name another one ({SPILL}, --spill).")
+        raise InputError(
+            "unknown-folder", f"Unknown folder '{folder}'.", f"Make it first, or name another one ({SPILL}, --spill)."
+        )
     return folder
 
 
@@ -198,6 +202,7 @@ def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[du
                 yield connection
             except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
                 raise InputError(
+                    "no-scratch-room",
                     f"There was no room: {first_line(error)}.",
                     f"Allow more memory ({MEMORY}, --memory), or name a folder with more room ({SPILL}, --spill).",
                 ) from error

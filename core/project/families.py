@@ -29,7 +29,7 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
     if part == "run":
         check_runs(project, [name])
     elif part == "grader" and not project.value("SELECT count(*) FROM graders WHERE fingerprint = ?", [name]):
-        raise InputError(f"No grader has the fingerprint '{name}'.", "See exam graders list --json.")
+        raise InputError("unknown-grader", f"No grader has the fingerprint '{name}'.", "See exam graders list --json.")
     named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
     with project.transaction() as cursor:
         _state(cursor, part, name, named, author)

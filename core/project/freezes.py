@@ -136,7 +136,11 @@ def drop_freeze(project: Project, name: str, author: str) -> int:
     """
     found = next((one for one in freezes(project) if one.name == name and one.open), None)
     if found is None:
-        raise InputError(f"There is no open freeze '{name}'.", "See exam target list. What was kept as a run stays.")
+        raise InputError(
+            "unknown-freeze",
+            f"There is no open freeze '{name}'.",
+            "See exam target list. What was kept as a run stays.",
+        )
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [found.key])
         cursor.execute("DELETE FROM freezes WHERE freeze_key = ?", [found.key])

@@ -41,7 +41,7 @@ def write_gold(
         first = seen.setdefault(response.query_id, response)
         if first is not response:
             reason = f"query {response.query_id} has a gold text already (run {first.run}); a query has one"
-            report.refuse(response.file, response.line, reason)
+            report.refuse(response.file, response.line, "duplicate-gold-text", reason)
     if report.count:
         return {}
     placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found], keeper)
@@ -78,7 +78,9 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
         if run is not None and not keys:
             names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key LIMIT 12").fetchall()]
             raise InputError(
-                f"There is no run '{run}'.", f"There are: {', '.join(names)}." if names else "Import runs."
+                "unknown-run",
+                f"There is no run '{run}'.",
+                f"There are: {', '.join(names)}." if names else "Import runs.",
             )
         keeper = Keeper(cursor)
         _clear(cursor, keeper)

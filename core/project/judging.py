@@ -41,7 +41,9 @@ def source_of(author: str) -> str:
         InputError: the name is empty.
     """
     if not (author := as_name(author)):
-        raise InputError("The name of the assessor is empty.", "Judgments are kept under the name of who gives them.")
+        raise InputError(
+            "empty-name", "The name of the assessor is empty.", "Judgments are kept under the name of who gives them."
+        )
     return PREFIX + author
 
 
@@ -57,7 +59,9 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
         InputError: a value out of range, no name, or an unknown query or passage.
     """
     if value not in SCALE:
-        raise InputError(f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}.")
+        raise InputError(
+            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+        )
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
@@ -77,7 +81,9 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
         query, passage = _keys(cursor, query_id, passage_id)
         check_undecided(cursor, author, query, passage, None)
         if not put_judgment(cursor, source, query, passage, None):
-            raise InputError(f"{author.strip()} has not judged this passage.", "Only one's own judgment can go.")
+            raise InputError(
+                "no-own-judgment", f"{author.strip()} has not judged this passage.", "Only one's own judgment can go."
+            )
         log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)
 
 
@@ -152,9 +158,11 @@ def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
         "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
     ).fetchall()
     if not query:
-        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
+        raise InputError("unknown-query", f"There is no query {query_id}.", "Check the id, or import the queries.")
     if not passage:
         raise InputError(
-            f"There is no text of passage {passage_id}.", "Import it: what nobody can read, nobody can judge."
+            "unknown-passage",
+            f"There is no text of passage {passage_id}.",
+            "Import it: what nobody can read, nobody can judge.",
         )
     return int(query[0][0]), int(passage[0][0])

@@ -44,6 +44,7 @@ def identity_of(claims: Mapping[str, Any]) -> str:
     if subject := str(claims.get("sub") or "").strip():
         return SUBJECT + subject if "@" in subject or subject.startswith(SUBJECT) else subject
     raise InputError(
+        "login-without-identity",
         "The login says neither an e-mail address nor a subject.",
         "The provider has to give the scopes openid and email.",
     )
@@ -106,7 +107,7 @@ def change_member(
     """
     project.require("manage people")
     if (known := project.members().get(_identity(identity))) is None:
-        raise InputError(f"{identity} has no role in this project.", "Give one with exam people add.")
+        raise InputError("unknown-member", f"{identity} has no role in this project.", "Give one with exam people add.")
     role = role or known.role
     stays = known.queries if role == known.role and not all_queries else None
     return set_member(project, identity, role, author, name, stays if queries is None else queries)
@@ -123,7 +124,7 @@ def remove_member(project: Project, identity: str, author: str) -> None:
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         if identity not in known:
-            raise InputError(f"{identity} has no role in this project.", "See exam people list.")
+            raise InputError("unknown-member", f"{identity} has no role in this project.", "See exam people list.")
         _keep_one(known, identity, None)
         _state(cursor, identity, known[identity].name, None, None, author)
         log(cursor, author, REMOVE_MEMBER, person=known[identity].name)
@@ -146,7 +147,7 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
         [identity],
     )
     if not stated:
-        raise InputError(f"Nothing was said of {identity} yet.", "See exam people list.")
+        raise InputError("nothing-to-undo", f"Nothing was said of {identity} yet.", "See exam people list.")
     if len(stated) == 1 or stated[1][1] is None:
         remove_member(project, identity, author)
         return None
@@ -157,35 +158,49 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
 def _identity(text: str) -> str:
     identity = as_name(text)
     if not identity or len(identity) > LONGEST:
-        raise InputError("The identity is empty or too long.", "Give an e-mail address, or the subject of a login.")
+        raise InputError(
+            "invalid-identity",
+            "The identity is empty or too long.",
+            "Give an e-mail address, or the subject of a login.",
+        )
     return identity.lower() if "@" in identity and not identity.startswith(SUBJECT) else identity
 
 
 def _check(cursor: Cursor, new: Member) -> None:
     if new.role not in ROLES:
-        raise InputError(f"There is no role '{new.role}'.", f"Use {', '.join(ROLES)}.")
+        raise InputError("unknown-role", f"There is no role '{new.role}'.", f"Use {', '.join(ROLES)}.")
     if not new.name or len(new.name) > LONGEST:
-        raise InputError("The name is empty or too long.", "Give the name under which their acts are recorded.")
+        raise InputError(
+            "invalid-name", "The name is empty or too long.", "Give the name under which their acts are recorded."
+        )
     # Those who were removed keep theirs: their acts are under it.
     others = cursor.execute(
         "SELECT identity FROM members WHERE name = ? AND identity <> ? ORDER BY member_key DESC",
         [new.name, new.identity],
     ).fetchall()
     if others:
-        raise InputError(f"The name {new.name} is that of {others[0][0]}.", "Give another name.")
+        raise InputError("name-taken", f"The name {new.name} is that of {others[0][0]}.", "Give another name.")
     if new.queries is None:
         return
     if new.role != "assessor":
-        raise InputError(f"Queries are assigned to assessors, and {new.name} is {new.role}.", "Leave them away.")
+        raise InputError(
+            "queries-for-no-assessor",
+            f"Queries are assigned to assessors, and {new.name} is {new.role}.",
+            "Leave them away.",
+        )
     if unknown := unknown_queries(cursor, new.queries):
-        raise InputError(f"There is no query {first_few(unknown)}.", "Import it first, or leave it away.")
+        raise InputError(
+            "unknown-query", f"There is no query {first_few(unknown)}.", "Import it first, or leave it away."
+        )
 
 
 def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> None:
     organizers = [one for one in known.values() if one.role == "organizer"]
     if role != "organizer" and [one.identity for one in organizers] == [identity]:
         raise InputError(
-            f"{organizers[0].name} is the last organizer of the project.", "Make somebody else organizer first."
+            "last-organizer",
+            f"{organizers[0].name} is the last organizer of the project.",
+            "Make somebody else organizer first.",
         )
 
 

@@ -38,12 +38,16 @@ def new_file(name: str) -> Path:
     """
     words = "-".join(name.split())
     if not words:
-        raise InputError("The new project has no name.", "Type one.")
+        raise InputError("empty-name", "The new project has no name.", "Type one.")
     if set(words) & {"/", "\\"} or words.startswith("."):
-        raise InputError(f"'{words}' cannot name a project.", "Leave out slashes, and a dot at the beginning.")
+        raise InputError(
+            "invalid-name", f"'{words}' cannot name a project.", "Leave out slashes, and a dot at the beginning."
+        )
     taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
     if there := taken.get(words.casefold()):
-        raise InputError(f"There is a project '{there}' already.", "Choose it on the left, or type another name.")
+        raise InputError(
+            "project-exists", f"There is a project '{there}' already.", "Choose it on the left, or type another name."
+        )
     return projects_folder() / f"{words}.duckdb"
 
 
@@ -59,7 +63,9 @@ def create(path: Path) -> Project:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
+        raise InputError(
+            "cannot-write-file", f"{path.parent}: the folder cannot be made ({error.strerror})."
+        ) from error
     try:
         with WorkingFolder(path.parent) as folder:
             with connected(made := folder / path.name, made_here=True) as connection:
@@ -74,7 +80,9 @@ def create(path: Path) -> Project:
 
 
 def _exists(path: Path) -> InputError:
-    return InputError(f"There is a file of this name already: {path}.", "Choose another name, or open it.")
+    return InputError(
+        "file-exists", f"There is a file of this name already: {path}.", "Choose another name, or open it."
+    )
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
@@ -91,7 +99,9 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     """
     if not path.exists():
         raise InputError(
-            f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
+            "no-such-project",
+            f"{path}: there is no such project.",
+            f"Make it with: exam init --project {shlex.quote(str(path))}",
         )
     # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
     # closes a file anywhere lets go of the lock that the process has on it.
@@ -128,7 +138,7 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     """
     seen = migrations.applied(connection)
     if not seen:
-        raise ProjectError(f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
+        raise ProjectError("not-a-project", f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
     refuse_newer(path, seen)
     return list(migrations.names()[len(seen) :])
 
@@ -141,6 +151,7 @@ def _beside(path: Path) -> Iterator[Path]:
             yield working
     except OSError as error:
         raise ProjectError(
+            "no-copy-before-upgrade",
             f"{path} has to be upgraded. The copy for that cannot be written ({error.strerror}).",
             "Free some space, or move the project to a folder that you can write.",
         ) from error
@@ -154,7 +165,9 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
             pass
         shutil.copyfile(path, copy)
     except ProjectError as error:
-        raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
+        raise ProjectError(
+            error.code, f"{path} has to be upgraded before it can be used. {error.message}", error.hint
+        ) from error
     with connected(path) as connection:
         if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
@@ -167,6 +180,7 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
             migrations.upgrade(connection)
         except duckdb.Error as error:
             raise ProjectError(
+                "upgrade-failed",
                 f"{path} cannot be upgraded: {first_line(error)}.",
                 f"Nothing of it was lost: {backup.name} is as it was before.",
             ) from error

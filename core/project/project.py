@@ -167,6 +167,7 @@ class Project(Acting):
                 return work(cursor)
         except GIVEN_UP as error:
             raise EngineError(
+                "database-failed",
                 f"The database failed twice at the same question: {first_line(error)}",
                 "Nothing that was saved is lost. Go on elsewhere; where it comes back, keep the project with exam"
                 " export project and report what it says.",
@@ -290,10 +291,12 @@ class Project(Acting):
             reason = "its disk is full" if full else first_line(error)
             if committing:
                 raise EngineError(
+                    "change-in-doubt",
                     f"The database failed while it saved this change: {reason}",
                     "It is open again. Look whether the change is there, and make it again where it is not.",
                 ) from error
             raise full or EngineError(
+                "change-not-saved",
                 f"The database failed, and nothing of this change was saved: {reason}",
                 "It is open again, with all that was saved before. Make the change again.",
             ) from error

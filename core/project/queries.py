@@ -108,7 +108,7 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
     ).fetchall()
     for name in sorted(faults.keys() - {name for (name,) in known}):
-        raise InputError(f"The {what} {quoted(name)} {faults[name]}.", "Give it another name.")
+        raise InputError("invalid-name", f"The {what} {quoted(name)} {faults[name]}.", "Give it another name.")
 
 
 def _clean_query(query: Query) -> Query:
@@ -174,7 +174,9 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
         InputError: one is not.
     """
     if unknown := project.read(lambda cursor: unknown_queries(cursor, query_ids)):
-        raise InputError(f"There is no query {first_few(unknown)}.", "Import it first, or leave it away.")
+        raise InputError(
+            "unknown-query", f"There is no query {first_few(unknown)}.", "Import it first, or leave it away."
+        )
     return list(query_ids)
 
 

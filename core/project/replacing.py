@@ -307,6 +307,7 @@ def check_nothing_rests(cursor: Cursor, passages: str) -> None:
         resting = [f"{n:,} {what}" for n, (what, _) in zip(numbers, _RESTS, strict=True) if n]
         if resting:
             raise InputError(
+                "passage-text-in-use",
                 f"Passage {passage_id} has another text in the project, on which rest: {', '.join(resting)}.",
                 "What was said of a text stays about that text: give the new text a new passage id.",
             )

@@ -111,9 +111,14 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
         if query_id not in unknown:
             continue
         if skip_unknown:
-            report.remark(first.file, first.line, "left out a query that is not in the project")
+            report.remark(first.file, first.line, "unknown-query", "left out a query that is not in the project")
         else:
-            report.refuse(first.file, first.line, f"the query {query_id} is not in the project, nor is its text here")
+            report.refuse(
+                first.file,
+                first.line,
+                "unknown-query",
+                f"the query {query_id} is not in the project, nor is its text here",
+            )
     return [response for response in found if response.query_id not in unknown]
 
 
@@ -165,7 +170,7 @@ def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[st
             names[response.run] = name
             if name != response.run:
                 reason = f"another run has the name {response.run}: the responses are called {name}"
-                report.remark(response.file, response.line, reason)
+                report.remark(response.file, response.line, "responses-renamed", reason)
     return names
 
 

@@ -40,9 +40,9 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
         InputError: the name is taken or could not be written out, or an item or a passage is not there.
     """
     if fault := fault_of_id(name, False):
-        raise InputError(f"The retrieval {quoted(name)} {fault}.", "Give it another name.")
+        raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Give it another name.")
     if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
-        raise InputError(f"There is a retrieval '{name}' already.", "Give this one another name.")
+        raise InputError("name-taken", f"There is a retrieval '{name}' already.", "Give this one another name.")
     lines = [
         (item, passage, rank, score)
         for item, ranking in rankings.items()
@@ -62,7 +62,9 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
             f"SELECT {column}_id FROM new_retrieved ANTI JOIN {column}s USING ({column}_id)"
         ).fetchall()
         if lost:
-            raise InputError(f"{made_by} names the {what} {lost[0][0]}, which the project does not have.", hint)
+            raise InputError(
+                f"unknown-{what}", f"{made_by} names the {what} {lost[0][0]}, which the project does not have.", hint
+            )
     ((key,),) = cursor.execute(
         "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
         [name, made_by, as_name(author)],

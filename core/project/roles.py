@@ -239,13 +239,16 @@ def check(member: Member, act: ActName, queries: Queries, author: str | None, or
     rule = ACTS[act]
     if not member.may(act):
         raise NotAllowed(
+            "role-needed",
             f"To {rule.about} needs the role {rule.role}; {member.name} is {member.role} of this project.",
             asking(organizers),
         )
     if member.limited(act):
         others = sorted(set(queries() if callable(queries) else queries) - set(member.theirs or ()))
         if others:
-            raise NotAllowed(f"Query {first_few(others)} is not assigned to {member.name}.", asking(organizers))
+            raise NotAllowed(
+                "query-not-assigned", f"Query {first_few(others)} is not assigned to {member.name}.", asking(organizers)
+            )
     check_author(member.name, author)
 
 
@@ -257,6 +260,7 @@ def check_author(name: str, author: str | None) -> None:
     """
     if author is not None and one_line(author) != name:
         raise NotAllowed(
+            "author-is-another",
             f"You are logged in as {name}, and this would be recorded as done by {author or 'nobody'}.",
             "What people do is recorded under the name of their login. Reload the page.",
         )
@@ -266,15 +270,17 @@ def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
     """What somebody is told who is logged in and has no role in the project."""
     if not organizers:
         return NotAllowed(
+            "no-role",
             f"{identity} has no role in this project, and nobody has yet.",
             "Whoever runs the server names the first organizer: exam people add IDENTITY --role organizer.",
         )
-    return NotAllowed(f"{identity} has no role in this project.", asking(organizers))
+    return NotAllowed("no-role", f"{identity} has no role in this project.", asking(organizers))
 
 
 def outsider(identity: str) -> NotAllowed:
     """What somebody is told who is logged in and has no role in any project of a server."""
     return NotAllowed(
+        "no-role",
         f"{identity} has no role in any project of this server.",
         "An organizer of yours gives you one on the screen People, by exactly this; whoever runs the server names the"
         " first organizer: exam people add IDENTITY --role organizer.",

@@ -217,7 +217,7 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
     for name in runs:
         if name not in known:
             has = f"It has {', '.join(known)}." if known else "It has none: exam import runs FILE..."
-            raise InputError(f"There is no run '{name}' in this project.", has)
+            raise InputError("unknown-run", f"There is no run '{name}' in this project.", has)
     return list(runs)
 
 

@@ -98,6 +98,7 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
     if key is None:
         if known:
             raise InputError(
+                "name-taken",
                 f"There is another student '{student.name}'.",
                 "Give this one a name of its own: see exam students list.",
             )
@@ -192,7 +193,7 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     for name in names:
         if name not in known:
             has = f"There are: {first_few([one.name for one in every])}." if every else "Add one: exam students add."
-            raise InputError(f"There is no student '{name}'.", has)
+            raise InputError("unknown-student", f"There is no student '{name}'.", has)
     return list({known[name].name: known[name] for name in names}.values())
 
 

@@ -46,7 +46,9 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
     text = clean_text(text).strip()
     if len(text) > LONGEST_GUIDELINES:
         raise InputError(
-            f"The guidelines have {len(text):,} characters.", f"{LONGEST_GUIDELINES:,} are the most: shorten them."
+            "guidelines-too-long",
+            f"The guidelines have {len(text):,} characters.",
+            f"{LONGEST_GUIDELINES:,} are the most: shorten them.",
         )
     with project.transaction(act="set guidelines", author=author) as cursor:
         key = None if query_id is None else find_query(cursor, query_id)
@@ -90,5 +92,5 @@ def find_query(cursor: Cursor, query_id: str) -> int:
     """
     found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not found:
-        raise InputError(f"There is no query {query_id}.", "Import it first.")
+        raise InputError("unknown-query", f"There is no query {query_id}.", "Import it first.")
     return int(found[0][0])

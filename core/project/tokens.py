@@ -71,14 +71,16 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
     """
     name = as_name(name)
     if not name or len(name) > LONGEST:
-        raise InputError("The token has no name, or a long one.", f"Give it one of at most {LONGEST} characters.")
+        raise InputError(
+            "invalid-name", "The token has no name, or a long one.", f"Give it one of at most {LONGEST} characters."
+        )
     if role not in get_args(Role):
-        raise InputError(f"'{role}' is no role.", f"There are: {', '.join(get_args(Role))}.")
+        raise InputError("unknown-role", f"'{role}' is no role.", f"There are: {', '.join(get_args(Role))}.")
     text = BEGINS + secrets.token_urlsafe(BYTES)
     with project.transaction(act="manage people", author=author) as cursor:
         # A name that was withdrawn stays taken, so that what the log says of it stays unequivocal.
         if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
-            raise InputError(f"There is, or was, a token '{name}'.", "Give this one another name.")
+            raise InputError("name-taken", f"There is, or was, a token '{name}'.", "Give this one another name.")
         cursor.execute(
             "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
             [name, role, _hash(text), as_name(author)],
@@ -100,7 +102,9 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
             [name],
         ).fetchall()
         if not changed:
-            raise InputError(f"There is no token '{name}' that lets anybody in.", "See exam token list.")
+            raise InputError(
+                "unknown-token", f"There is no token '{name}' that lets anybody in.", "See exam token list."
+            )
         log(cursor, author, WITHDRAW_TOKEN, name=name)
 
 

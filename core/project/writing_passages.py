@@ -150,6 +150,7 @@ def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | Non
 
 def _refuse_two_texts(passage_id: str) -> NoReturn:
     raise InputError(
+        "passage-with-two-texts",
         f"Passage {passage_id} has two different texts.",
         "Grades are about texts, so a text cannot change: give the new text a new passage id.",
     )

@@ -180,16 +180,19 @@ def decide(
     """
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("The reason is empty.", "Say in a few words why it is so.")
+        raise InputError("empty-reason", "The reason is empty.", "Say in a few words why it is so.")
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
         if one.standing == "waiting":
             raise InputError(
+                "decisions-missing",
                 f"Not everybody has given theirs for passage {one.passage_id} of query {one.query_id}.",
                 "Wait until they have, or say that they are done, or release them: exam double release.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
-            raise InputError(_meanwhile(one.decision), "Look at it; where it is wrong, decide anew.")
+            raise InputError(
+                "decided-meanwhile", _meanwhile(one.decision), "Look at it; where it is wrong, decide anew."
+            )
         _write(project, cursor, double, one, value, reason, author)
 
     _each(project, place[0], author, write, lambda one: one.place == place, place[1])
@@ -230,7 +233,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
         if one.decision is None:
-            raise InputError("No decision stands there.", "See exam adjudicate list.")
+            raise InputError("no-decision", "No decision stands there.", "See exam adjudicate list.")
         _clear(cursor, double, one, author)
         _state(cursor, double, one, None, None, "", author)
         log(cursor, author, "undo adjudication", **_named(one))
@@ -267,6 +270,7 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
         waits = sum(one.standing == "differs" for one in _contested(project, [double], query_id))
         if waits:
             raise InputError(
+                "decisions-missing",
                 f"{how_many(waits, 'decisions')} on query {query_id} would be missing.",
                 "Decide on what differs first: on the screen Adjudication, or see exam adjudicate list.",
             )
@@ -304,14 +308,20 @@ def _each(
         theirs = [one for one in among if _may_decide(project, one, author)]
         mine = {one.key: one for one in theirs if as_name(author) not in one.present}
         if not mine and any(as_name(author) in one.present for one in among):
-            raise NotAllowed(f"{author} takes part in query {query_id}.", "Somebody decides who does not.")
+            raise NotAllowed(
+                "adjudicator-takes-part", f"{author} takes part in query {query_id}.", "Somebody decides who does not."
+            )
         if not mine:
             raise NotAllowed(
-                f"{author} may not decide on query {query_id}.", "An organizer does, or whom one named as adjudicator."
+                "adjudicator-takes-part",
+                f"{author} may not decide on query {query_id}.",
+                "An organizer does, or whom one named as adjudicator.",
             )
         found = [one for one in contested(project, query_id) if one.number in mine and which(one)]
         if not found:
-            raise InputError(f"Nothing of query {query_id} is to be decided so.", "See exam adjudicate list.")
+            raise InputError(
+                "nothing-to-decide", f"Nothing of query {query_id} is to be decided so.", "See exam adjudicate list."
+            )
         for one in found:
             write(cursor, mine[one.number], one)
     return len(found)
@@ -325,7 +335,9 @@ def _write(
     if one.question_id is not None:
         override = write_override(project, cursor, one.question_id, one.passage_id, value, reason, author)
     elif value not in SCALE:
-        raise InputError(f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}.")
+        raise InputError(
+            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+        )
     else:
         put_judgment(cursor, ADJUDICATED, *_keys(cursor, one)[:2], value)
     _state(cursor, double, one, value, override, reason, author)

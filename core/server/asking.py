@@ -27,7 +27,13 @@ async def read(request: Request, visitor: Visitor) -> Response:
     path, command = await _named(request.path_params["words"], visitor)
     if not words.may_read(path):
         return JSONResponse(
-            {"message": f"{path} does not only read.", "hint": f"POST /api/v1/{path} does it."}, 405, {"Allow": "POST"}
+            {
+                "code": "not-a-reading-command",
+                "message": f"{path} does not only read.",
+                "hint": f"POST /api/v1/{path} does it.",
+            },
+            405,
+            {"Allow": "POST"},
         )
     said = words.words_of(path, command, request.query_params.multi_items())
     return await _answer(Asked(said, visitor.project, visitor.name or current_author(), visitor.owner))
@@ -63,7 +69,9 @@ async def _posted(request: Request, visitor: Visitor, path: str) -> Asked:
             if isinstance(value, UploadFile):
                 plain = Path(value.filename or "").name
                 if plain in files:
-                    raise InputError(f"Two files are called '{plain}'.", "Give each another name.")
+                    raise InputError(
+                        "duplicate-file-name", f"Two files are called '{plain}'.", "Give each another name."
+                    )
                 files[plain] = value
                 given.append((name, plain))
             else:
@@ -104,7 +112,7 @@ async def _answer(asked: Asked, done: int = 200) -> Response:
         raise
     error = bytes(printed["error"]).decode(errors="replace")
     if code:
-        return _failed(code, error, command.broken)
+        return _failed(code, error, command)
     if len(files) == 1:
         (content,) = files.values()
         headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
@@ -116,16 +124,11 @@ async def _answer(asked: Asked, done: int = 200) -> Response:
     return Response(output, done, {"X-Content-Type-Options": "nosniff"}, kind)
 
 
-def _failed(code: int, error: str, broken: bool) -> Response:
-    """What a command said that failed: its last line is the reason, with what to do.
-
-    Args:
-        broken: whether it failed by a fault of the program.
-    """
+def _failed(code: int, error: str, command: Running) -> Response:
+    """The answer for a command that failed: its last line is the message with the hint."""
     lines = [one for one in error.splitlines() if one.strip()] or ["The command failed."]
     message, _, hint = lines[-1].removeprefix("exam: ").partition(". ")
-    forbidden = "needs the role" in message or "has no role" in message
-    return JSONResponse(
-        {"message": f"{message.rstrip('.')}.", "hint": hint, "exit_code": code, "said": lines[:-1]},
-        500 if broken else 403 if forbidden else 400 if code == 2 else 409,
-    )
+    kind = command.failure or ("unforeseen" if command.broken else "wrong-usage" if code == 2 else "failed")
+    status = 500 if command.broken else 403 if kind in ("role-needed", "no-role") else 400 if code == 2 else 409
+    told = {"code": kind, "message": f"{message.rstrip('.')}.", "hint": hint, "exit_code": code, "said": lines[:-1]}
+    return JSONResponse(told, status)

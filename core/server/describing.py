@@ -17,8 +17,8 @@ _FAILED = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "required": ["message", "hint"],
-                "properties": {"message": {"type": "string"}, "hint": {"type": "string"}},
+                "required": ["code", "message", "hint"],
+                "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
             }
         }
     },

@@ -37,10 +37,10 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     await run_in_threadpool(visitor.project.require, "grade")
     found = current_job(visitor.project)
     if found is None or found.progress.over:
-        raise InputError("No grading job is under way.", "POST /api/v1/jobs starts one.")
+        raise InputError("no-job", "No grading job is under way.", "POST /api/v1/jobs starts one.")
     acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.cancel}
     act = acts.get(request.path_params["what"])
     if act is None:
-        raise InputError("That cannot be done to a job.", f"There are: {', '.join(acts)}.")
+        raise InputError("unknown-job-act", "That cannot be done to a job.", f"There are: {', '.join(acts)}.")
     act()
     return await job(request, visitor)

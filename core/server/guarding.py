@@ -74,7 +74,9 @@ def check_host(header: str, allowed: Sequence[str]) -> None:
     """
     host = re.sub(r":\d*$", "", header).strip("[]").lower()
     if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
-        raise NotAllowed("This server is not asked under this name.", "Ask it under one of server.allowedHosts.")
+        raise NotAllowed(
+            "host-not-allowed", "This server is not asked under this name.", "Ask it under one of server.allowedHosts."
+        )
 
 
 def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
@@ -89,7 +91,9 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
         NotAllowed: it is another origin.
     """
     if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
-        raise NotAllowed("A page of another origin sent this request.", "Open the page of this server.")
+        raise NotAllowed(
+            "foreign-origin", "A page of another origin sent this request.", "Open the page of this server."
+        )
 
 
 def let_in(headers: Mapping[str, str]) -> Visitor:
@@ -104,7 +108,9 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
     kind, _, shown = headers.get("authorization", "").partition(" ")
     shown = shown.strip()
     if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
-        raise Unknown("No token was shown.", "Send one as Authorization: Bearer TOKEN; exam token make makes it.")
+        raise Unknown(
+            "no-token", "No token was shown.", "Send one as Authorization: Bearer TOKEN; exam token make makes it."
+        )
     for one in held():
         if one.door is not None and hmac.compare_digest(one.door.token, shown):
             return Visitor(one.project, None, "")
@@ -112,7 +118,11 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
         if (token := find_token(one.project, shown)) is not None:
             name = token.member().name
             return Visitor(acting_with(one.project, token), name, f"{one.project.path} {token.key}")
-    raise Unknown("This token opens nothing here.", "It may be withdrawn, or its project is not open on this server.")
+    raise Unknown(
+        "invalid-token",
+        "This token opens nothing here.",
+        "It may be withdrawn, or its project is not open on this server.",
+    )
 
 
 def check_rate(visitor: Visitor, now: float | None = None) -> None:
@@ -126,7 +136,7 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
     """
     if not visitor.owner and not within("REQUESTS", visitor.key, MINUTE, now):
         said = exceeded("in a minute there were more than", "REQUESTS", limit("REQUESTS"))
-        raise TooOften(said, "Ask again in a minute.")
+        raise TooOften("too-many-requests", said, "Ask again in a minute.")
 
 
 def check_size(headers: Mapping[str, str]) -> None:
@@ -138,6 +148,8 @@ def check_size(headers: Mapping[str, str]) -> None:
     """
     stated, most = headers.get("content-length", "0"), limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
-        raise InputError("The request does not say how large it is.", "Send it with Content-Length.")
+        raise InputError(
+            "no-content-length", "The request does not say how large it is.", "Send it with Content-Length."
+        )
     if len(stated) > 18 or int(stated) > most:
-        raise TooMuch(exceeded("the request is larger than", "REQUEST", most))
+        raise TooMuch("request-too-large", exceeded("the request is larger than", "REQUEST", most))

@@ -16,7 +16,11 @@ from core.server.holding import held, hold
 _log = logging.getLogger(__name__)
 
 
-NOT_WELL = {"message": "The server is not well.", "hint": "Its log says why: whoever runs it can read that."}
+NOT_WELL = {
+    "code": "not-well",
+    "message": "The server is not well.",
+    "hint": "Its log says why: whoever runs it can read that.",
+}
 """What everybody is told. The reason names a project and where it lies, of which only its people know."""
 _logged = ""
 

@@ -63,7 +63,7 @@ def routes(check: Check = lambda: None) -> list[Route]:
 def _told(error: WorkbenchError) -> JSONResponse:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "60"} if status == 429 else None
-    return JSONResponse({"message": error.message, "hint": error.hint}, status, headers)
+    return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)
 
 
 async def _open(check: Check, request: Request) -> Response:
@@ -87,7 +87,11 @@ async def _guarded(answer: Answer, request: Request) -> Response:
             return _told(full)
         number = secrets.token_hex(3).upper()
         _log.error("error %s: %s", number, error, exc_info=error)
-        said = {"message": "Something failed that should not have.", "hint": f"It is in the log under {number}."}
+        said = {
+            "code": "unforeseen",
+            "message": "Something failed that should not have.",
+            "hint": f"It is in the log under {number}.",
+        }
         return JSONResponse(said, 500)
 
 

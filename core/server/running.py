@@ -83,6 +83,11 @@ class Running:
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
+    @property
+    def failure(self) -> str:
+        """The code of the error that ended the command; empty if no `WorkbenchError` did."""
+        return self._guest.failure
+
     def stop(self, by: str = "") -> None:
         """End it as Ctrl+C would, at its next step.
 

@@ -39,7 +39,9 @@ async def form(request: Request, fields: int = MOST_FILES) -> AsyncIterator[Form
     try:
         found = await request.form(max_files=MOST_FILES, max_fields=fields, max_part_size=LONGEST)
     except HTTPException as error:
-        raise InputError(f"The form cannot be read: {error.detail}", "Send it as docs/server.md shows.") from error
+        raise InputError(
+            "invalid-form", f"The form cannot be read: {error.detail}", "Send it as docs/server.md shows."
+        ) from error
     try:
         yield found
     finally:
@@ -57,13 +59,17 @@ async def parameters(request: Request) -> list[tuple[str, str]]:
     async for piece in request.stream():
         content += piece
         if len(content) > LONGEST:
-            raise TooMuch("The request is too large.", "Send files as a form.")
+            raise TooMuch("request-too-large", "The request is too large.", "Send files as a form.")
     try:
         found = json.loads(content or b"{}")
     except (ValueError, RecursionError) as error:
-        raise InputError("The request is no JSON.", "Send an object with the parameters of the command.") from error
+        raise InputError(
+            "request-not-json", "The request is no JSON.", "Send an object with the parameters of the command."
+        ) from error
     if not isinstance(found, dict):
-        raise InputError("The request is no object.", "Send an object with the parameters of the command.")
+        raise InputError(
+            "request-not-json", "The request is no object.", "Send an object with the parameters of the command."
+        )
     return [
         (str(name), one if isinstance(one, str) else json.dumps(one))
         for name, value in found.items()
@@ -85,11 +91,17 @@ async def take_in(asked: Asked, files: Mapping[str, Any]) -> Asked:
     kept: dict[str, Path] = {}
     try:
         if len(asked.words) > MOST_WORDS:
-            raise InputError(f"The request has {len(asked.words):,} values.", f"Send at most {MOST_WORDS:,} at a time.")
+            raise InputError(
+                "too-many-values",
+                f"The request has {len(asked.words):,} values.",
+                f"Send at most {MOST_WORDS:,} at a time.",
+            )
         for at, (name, upload) in enumerate(files.items()):
             plain = Path(name).name
             if not isinstance(upload, UploadFile) or not plain or "\0" in name:
-                raise InputError("A file has no name, or was not sent.", "Send every file that the command names.")
+                raise InputError(
+                    "file-not-sent", "A file has no name, or was not sent.", "Send every file that the command names."
+                )
             within = asked.folder.path / f"sent-{at}"
             within.mkdir()
             kept[name] = within / plain
@@ -107,5 +119,5 @@ def _copy(upload: UploadFile, path: Path) -> None:
             shutil.copyfileobj(upload.file, file)
     except OSError as error:
         raise no_room(path, error) or InputError(
-            f"A file could not be taken in ({error.strerror}).", "Give it a shorter name."
+            "file-not-stored", f"A file could not be taken in ({error.strerror}).", "Give it a shorter name."
         ) from error

@@ -61,7 +61,7 @@ async def stop(request: Request, visitor: Visitor) -> Response:
     """End a command that is under way, as Ctrl+C would."""
     command = _running.get((visitor.key, request.path_params["number"]))
     if command is None:
-        raise InputError("There is no such command under way.", "It may have ended.")
+        raise InputError("unknown-command", "There is no such command under way.", "It may have ended.")
     command.stop()
     return JSONResponse({})
 
@@ -74,7 +74,7 @@ async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str]:
             said = [str(word) for word in content["words"]]
             files = {str(name): form[str(part)] for name, part in content.get("files", {}).items()}
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError("The request names no command.", "See docs/server.md.") from error
+            raise InputError("no-command", "The request names no command.", "See docs/server.md.") from error
         await run_in_threadpool(visitor.require, words.named(said))
         asked = Asked(
             said,

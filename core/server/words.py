@@ -26,7 +26,9 @@ def served(command: click.Command) -> click.Command:
     """
     kinds = (one.type for one in command.params if one.name not in NOT_ASKED)
     if any(isinstance(kind, click.File | click.Path | click.Tuple) and not isinstance(kind, File) for kind in kinds):
-        raise InputError(f"The command {command.name} names files of the server.", "Give it at a shell there.")
+        raise InputError(
+            "needs-a-shell", f"The command {command.name} names files of the server.", "Give it at a shell there."
+        )
     return command
 
 
@@ -57,7 +59,7 @@ def find(words: str) -> click.Command:
     parts = words.split("/")
     names, found = _walk(() if parts[0] in NOT_HERE else parts)
     if names != parts or (isinstance(found, click.Group) and not found.invoke_without_command):
-        raise InputError("There is no such command.", "See /api/v1/openapi.json.")
+        raise InputError("unknown-command", "There is no such command.", "See /api/v1/openapi.json.")
     return found
 
 
@@ -113,7 +115,9 @@ def words_of(path: str, command: click.Command, given: Sequence[tuple[str, str]]
     for name, value in given:
         parameter = known.get(name.replace("-", "_"))
         if parameter is None:
-            raise InputError(f"'{name}' is no parameter of {path}.", f"There are: {', '.join(known) or 'none'}.")
+            raise InputError(
+                "unknown-parameter", f"'{name}' is no parameter of {path}.", f"There are: {', '.join(known) or 'none'}."
+            )
         if isinstance(parameter, click.Option):
             options += _option(parameter, value)
         else:
@@ -132,7 +136,7 @@ def _option(option: click.Option, value: str) -> list[str]:
         return [name]
     if value.lower() in ("false", "0", "no"):
         return [max(option.secondary_opts, key=len)] if option.secondary_opts else []
-    raise InputError(f"{option.name} is '{value}'.", "Give true or false.")
+    raise InputError("invalid-flag", f"{option.name} is '{value}'.", "Give true or false.")
 
 
 def described(parameter: click.Parameter) -> dict[str, Any]:

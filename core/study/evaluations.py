@@ -62,7 +62,9 @@ def score_table(board: Leaderboard) -> Table:
     """
     if not board.per_query:
         raise InputError(
-            f"{board.source} is an imported leaderboard: it has no scores by query.", "Name a source of judgments."
+            "no-scores-by-query",
+            f"{board.source} is an imported leaderboard: it has no scores by query.",
+            "Name a source of judgments.",
         )
     skipped = 0.0 if board.policy.skipped == "zero" else None
     return {

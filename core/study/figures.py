@@ -279,11 +279,16 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
     for board, run in ((x, x_run), (y, y_run)):
         if not board.per_query:
             raise InputError(
+                "no-scores-by-query",
                 f"The board {board.source} was imported without scores by query.",
                 "Choose one that comes from grades or judgments.",
             )
         if run not in board.per_query:
-            raise InputError(f"There is no system '{run}' on the board.", f"There are: {', '.join(board.per_query)}.")
+            raise InputError(
+                "unknown-system",
+                f"There is no system '{run}' on the board.",
+                f"There are: {', '.join(board.per_query)}.",
+            )
     queries = {query for board in (x, y) for query in board.query_ids}
     texts = dict(project.rows("SELECT query_id, text FROM queries ORDER BY query_key"))
     points = []

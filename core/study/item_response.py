@@ -112,6 +112,7 @@ def bank_worth(
     base = basis(project, policy)
     if base.grader.spec.method == "direct":
         raise InputError(
+            "grader-of-whole-queries",
             f"The grader '{base.grader.spec.name}' judges queries as a whole: it answers no questions.",
             "Name another one with --grader.",
         )
@@ -119,7 +120,7 @@ def bank_worth(
         bank.find_query(project, query_id)
     if examinees == "passages":
         if query_id is None:
-            raise InputError("Passages are looked at query by query.", "Give --query Q.")
+            raise InputError("option-missing", "Passages are looked at query by query.", "Give --query Q.")
         return _of_passages(project, base, query_id)
     return project.remember(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
 
@@ -185,7 +186,9 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
 
 def _checked(asked: _Asked) -> _Asked:
     if np.isnan(asked.answers).all():
-        raise InputError("No question has a usable grade yet.", "Grade first: exam grade --grader NAME.")
+        raise InputError(
+            "nothing-graded", "No question has a usable grade yet.", "Grade first: exam grade --grader NAME."
+        )
     return asked
 
 

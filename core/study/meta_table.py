@@ -190,12 +190,16 @@ def meta_table(
     """
     official = official or Policy()
     if within_error and ties != "random":
-        raise InputError("Ties within standard error are broken at random.", "Ask for random ties.")
+        raise InputError(
+            "ties-with-standard-errors", "Ties within standard error are broken at random.", "Ask for random ties."
+        )
     if samples < 0:
-        raise InputError(f"{samples} resamples give no interval.", "Use 1000, or 0 for no intervals.")
+        raise InputError(
+            "samples-out-of-range", f"{samples} resamples give no interval.", "Use 1000, or 0 for no intervals."
+        )
     imported = dict(boards(project))
     if any(row.source not in imported for row in rows) and not rankings(project):
-        raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "There are no runs to rank.", "Import them: exam import runs FILE...")
     columns = _columns(project, rows, against, measures, against_measure, official)
     key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
 
@@ -217,7 +221,7 @@ def meta_table(
                 board = found[column.measure]
                 other = boards_against[column.against][column.against_measure]
                 if isinstance(other, str):
-                    raise InputError(other, "Choose another official measure.")
+                    raise InputError("measure-without-correlation", other, "Choose another official measure.")
                 cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
             common = row.source not in imported or any(cell.correlation.systems for cell in cells)
             (drawn if common else apart).append(_table_row(project, row, found.values(), cells))
@@ -250,7 +254,7 @@ def cell_comparison(
     against = Row(column.against, official or Policy())
     other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
-        raise InputError(f"{board if isinstance(board, str) else other}")
+        raise InputError("measure-without-correlation", f"{board if isinstance(board, str) else other}")
     return compare_boards(board, other, queries, ties)
 
 
@@ -280,7 +284,7 @@ def _columns(
             title = f"{measure} / {name}" if several else measure
             found.append(Column(measure, name, imported.get(name, fixed or own), title))
     if not found:
-        raise InputError("The table has no column.", "Name a measure and an official board.")
+        raise InputError("table-without-columns", "The table has no column.", "Name a measure and an official board.")
     return tuple(dict.fromkeys(found))
 
 

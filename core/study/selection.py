@@ -210,12 +210,18 @@ def select(
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.
     """
     if top_k < 1:
-        raise InputError(f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more.")
+        raise InputError(
+            "depth-out-of-range", f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more."
+        )
     policy = policy or Policy()
     base = basis(project, policy)
     source = find_source(project, against)
     if source in dict(boards(project)):
-        raise InputError(f"{source} is an imported leaderboard: it has no judgments.", "Name a source of judgments.")
+        raise InputError(
+            "source-without-judgments",
+            f"{source} is an imported leaderboard: it has no judgments.",
+            "Name a source of judgments.",
+        )
     qrels = label_qrels(project, base)
     unreadable = _unreadable(project, base, qrels)
     said = _relevant(qrels, base.min_rating)

@@ -86,7 +86,9 @@ def compare_systems(
     """
     runs = [system.run for system in board.systems]
     if against is not None and against not in runs:
-        raise InputError(f"There is no system '{against}' on the board.", f"There are: {', '.join(runs)}.")
+        raise InputError(
+            "unknown-system", f"There is no system '{against}' on the board.", f"There are: {', '.join(runs)}."
+        )
     baseline = against if against is not None else next(iter(runs), "")
     return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
 
@@ -132,11 +134,13 @@ def _compare(
     seed: int,
 ) -> list[Difference]:
     if test not in TESTS:
-        raise InputError(f"There is no test '{test}'.", f"Use {' or '.join(TESTS)}.")
+        raise InputError("unknown-test", f"There is no test '{test}'.", f"Use {' or '.join(TESTS)}.")
     if correction not in CORRECTIONS:
-        raise InputError(f"There is no correction '{correction}'.", f"Use {' or '.join(CORRECTIONS)}.")
+        raise InputError(
+            "unknown-correction", f"There is no correction '{correction}'.", f"Use {' or '.join(CORRECTIONS)}."
+        )
     if permutations < 1:
-        raise InputError(f"{permutations} permutations give no p value.", "Use 1 or more.")
+        raise InputError("samples-out-of-range", f"{permutations} permutations give no p value.", "Use 1 or more.")
     if not pairs:
         return []
     scores = _score_table(board)

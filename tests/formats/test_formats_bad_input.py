@@ -359,8 +359,8 @@ def test_real_truncated_run(shared_data: Path) -> None:
 def test_report_keeps_a_hundred_and_counts_all() -> None:
     report = Report()
     for line in range(1, 251):
-        report.refuse("f", line, "bad")
-        report.remark("f", line, "odd")
+        report.refuse("f", line, "bad", "bad")
+        report.remark("f", line, "odd", "odd")
     with pytest.raises(FileError) as error:
         report.raise_if_refused("Fix the file.")
     assert (len(error.value.problems), error.value.more) == (100, 150)
@@ -370,7 +370,7 @@ def test_report_keeps_a_hundred_and_counts_all() -> None:
 
 def test_report_without_refusals_raises_nothing() -> None:
     report = Report()
-    report.remark("f", 1, "odd")
+    report.remark("f", 1, "odd", "odd")
     report.raise_if_refused()
 
 

@@ -41,7 +41,7 @@ def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], lis
     """The same as `read`, with all of every line parsed into objects of any keys."""
 
     def refuse(line: bytes) -> Any:
-        raise Refused("as if it were unusual")
+        raise Refused("not-in-form", "as if it were unusual")
 
     with monkeypatch.context() as only:
         only.setattr(repeated_ratings, "_BEGINNINGS", ())

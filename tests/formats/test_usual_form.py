@@ -44,7 +44,7 @@ def parsed(data: bytes) -> tuple[list[Any], list[str]]:
     """The same as `read`, of lines that are all taken to be in another form."""
 
     def refuse(line: bytes) -> Any:
-        raise Refused("as if it were unusual")
+        raise Refused("not-in-form", "as if it were unusual")
 
     with pytest.MonkeyPatch.context() as only:
         only.setattr(graded, "parse_usual", refuse)

@@ -605,7 +605,7 @@ def test_an_error_of_the_model_closes_the_pairs_under_way() -> None:
 
     def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
         yield [(0, Completion("1"))]
-        raise GradingError("The model broke.")
+        raise GradingError("broken", "The model broke.")
 
     with pytest.raises(GradingError, match="broke"):
         list(drive_in_windows([((i, 0), careful(i)) for i in range(3)], Control(), answer))

@@ -151,7 +151,10 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (GradingError("The model is not installed.", "Install it."), "The model is not installed. Install it."),
+        (
+            GradingError("package-missing", "The model is not installed.", "Install it."),
+            "The model is not installed. Install it.",
+        ),
         (RuntimeError("odd"), "The grader broke: RuntimeError: odd"),
         (
             MemoryError(),
@@ -289,7 +292,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
         control.reserve(100, 10)
         control.settle((100, 10), (90, 0))
         if number == 1:
-            raise WorkbenchError("The endpoint is gone.", "Start it.")
+            raise WorkbenchError("endpoint-gone", "The endpoint is gone.", "Start it.")
 
     final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
     (job,) = jobs(filled)

@@ -492,7 +492,7 @@ class TestJobs:
 
     def test_a_second_job_is_refused_with_a_sentence(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(*_: Any) -> None:
-            raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
+            raise GradingError("job-running", "A grading job is running already.", "Wait for it, or cancel it first.")
 
         monkeypatch.setattr("pages.parts.shared.job_plan.start_job", refused)
         app = press(visit("grading"), "Grade")

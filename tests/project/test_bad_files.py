@@ -239,7 +239,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 
 
 def no_room(*arguments: object) -> None:
-    raise ProjectError("There is no room left on the disk.", "Free some space.")
+    raise ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
 
 
 def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_where_the_file_cannot_be_opened_again_that_is_said_and_tried_again_late
     filled: Project, monkeypatch: pytest.MonkeyPatch
 ):
     def refuse(path: Path, read_only: bool = False) -> Cursor:
-        raise ProjectError(f"{path} is open in another process.")
+        raise ProjectError("project-in-use", f"{path} is open in another process.")
 
     break_database(filled)
     with monkeypatch.context() as patched:

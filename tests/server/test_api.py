@@ -24,7 +24,7 @@ def test_nobody_comes_in_without_a_token_that_is_known(api: Api, tokens: dict[st
     for token in ("", "exam_", "exam_" + "x" * 43, "x" * 5000, tokens["viewer"][:-1]):
         for path in ("status", "openapi.json", "door", "bank/list", "jobs/current"):
             status, content = api.ask("GET", f"/api/v1/{path}", token)
-            assert status == 401 and set(json.loads(content)) == {"message", "hint"}
+            assert status == 401 and set(json.loads(content)) == {"code", "message", "hint"}
 
 
 def test_a_request_under_another_name_is_refused(api: Api) -> None:

@@ -71,7 +71,7 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         assert looked() == (200, {"message": "Up, and every open project answers.", "projects": 1})
 
         def refuse() -> None:
-            raise InputError("Nobody can log in.", "Say with whom.")
+            raise InputError("no-login", "Nobody can log in.", "Say with whom.")
 
         # What the screens need beside the projects is looked at, too.
         caplog.clear()

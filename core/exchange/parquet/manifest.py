@@ -75,9 +75,9 @@ class Manifest:
     tables: list[Table]
 
 
-def refused(source: Path, file: str, reason: str) -> FileError:
+def refused(source: Path, file: str, code: str, reason: str) -> FileError:
     """An error about one file of an exported project."""
-    return FileError([Problem(str(source / file), None, reason)], MEND)
+    return FileError([Problem(str(source / file), None, code, reason)], MEND)
 
 
 def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
@@ -98,13 +98,15 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
     elif source.is_file() or not source.exists():
         folder = _unpacked(source, unpacked)
     else:
-        raise InputError(f"{source} is neither a folder nor a file.", "Name an exported project, a folder or a zip.")
+        raise InputError(
+            "not-an-export", f"{source} is neither a folder nor a file.", "Name an exported project, a folder or a zip."
+        )
     manifest = _read_manifest(folder, source)
     for table in manifest.tables:
         file = folder / table.file
         _check_plain(file, source)
         if file.stat().st_size != table.bytes or sha256(file) != table.sha256:
-            raise refused(source, table.file, "the file was changed since it was exported")
+            raise refused(source, table.file, "changed-file", "the file was changed since it was exported")
     return manifest, folder
 
 
@@ -119,9 +121,9 @@ def _check_plain(file: Path, source: Path) -> None:
     try:
         kind = file.lstat().st_mode
     except FileNotFoundError:
-        raise refused(source, file.name, "the file is missing") from None
+        raise refused(source, file.name, "missing-file", "the file is missing") from None
     if not stat.S_ISREG(kind):
-        raise refused(source, file.name, "this is no plain file, but a link, a folder or a device")
+        raise refused(source, file.name, "not-a-plain-file", "this is no plain file, but a link, a folder or a device")
 
 
 def _unpacked(source: Path, folder: Path) -> Path:
@@ -132,11 +134,16 @@ def _unpacked(source: Path, folder: Path) -> Path:
             _unpack(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
             tables = _read_manifest(folder, source).tables
             if sum(table.bytes for table in tables) > max(EXPANDED_ANYWAY, MOST_EXPANDED * source.stat().st_size):
-                raise refused(source, MANIFEST, f"its files are more than {MOST_EXPANDED} times as large as the zip")
+                raise refused(
+                    source,
+                    MANIFEST,
+                    "limit-exceeded",
+                    f"its files are more than {MOST_EXPANDED} times as large as the zip",
+                )
             for table in tables:
                 _unpack(archive, table.file, table.bytes, folder, source)
     except _UNREADABLE as error:
-        raise InputError(f"{source}: this is no readable zip file ({error}).", MEND) from error
+        raise InputError("unreadable-zip", f"{source}: this is no readable zip file ({error}).", MEND) from error
     return folder
 
 
@@ -145,13 +152,13 @@ def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, sou
     try:
         member = archive.open(name)
     except KeyError:
-        raise refused(source, name, "the file is missing") from None
+        raise refused(source, name, "missing-file", "the file is missing") from None
     with member, (folder / name).open("wb") as out:
         written = 0
         while part := member.read(1 << 20):
             written += len(part)
             if written > largest:
-                raise refused(source, name, "the file is larger than the manifest says")
+                raise refused(source, name, "limit-exceeded", "the file is larger than the manifest says")
             out.write(part)
 
 
@@ -163,15 +170,15 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
         if file.exists():
             raise
         reason = "the file is missing: this is no exported project"
-        raise refused(source, MANIFEST, reason) from error
+        raise refused(source, MANIFEST, "not-an-export", reason) from error
     if file.stat().st_size > LARGEST_MANIFEST:
-        raise refused(source, MANIFEST, f"the file is larger than {LARGEST_MANIFEST:,} bytes")
+        raise refused(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise refused(source, MANIFEST, f"this is no JSON ({error})") from error
+        raise refused(source, MANIFEST, "invalid-json", f"this is no JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise refused(source, MANIFEST, "this is not the manifest of an exported project")
+        raise refused(source, MANIFEST, "invalid-manifest", "this is not the manifest of an exported project")
     return Manifest(_steps(content, source), _keys(content, source), _tables(content, source))
 
 
@@ -179,13 +186,17 @@ def _steps(content: dict[str, Any], source: Path) -> list[str]:
     known = [name for name, _ in migrations.MIGRATIONS]
     steps = content.get("migrations")
     if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
-        raise refused(source, MANIFEST, "it does not say of which schema the project is")
+        raise refused(source, MANIFEST, "invalid-manifest", "it does not say of which schema the project is")
     newer = [step for step in steps if step not in known]
     if newer or content.get("format_version") != FORMAT_VERSION:
         step = f"it has the schema step {newer[-1]}" if newer else f"format {content.get('format_version')}"
-        raise InputError(f"{source} was written by a newer version ({step}).", "Upgrade Exam Workbench to read it.")
+        raise InputError(
+            "newer-version", f"{source} was written by a newer version ({step}).", "Upgrade Exam Workbench to read it."
+        )
     if not steps or steps != known[: len(steps)]:
-        raise refused(source, MANIFEST, "it does not fit its schema: the steps are not those of any version")
+        raise refused(
+            source, MANIFEST, "schema-differs", "it does not fit its schema: the steps are not those of any version"
+        )
     return steps
 
 
@@ -195,7 +206,7 @@ def _keys(content: dict[str, Any], source: Path) -> int:
     if last is None:
         return 0
     if type(last) is not int or not 0 <= last <= LARGEST_KEY:
-        raise refused(source, MANIFEST, f"the last key is no number from 0 to {LARGEST_KEY:,}")
+        raise refused(source, MANIFEST, "invalid-manifest", f"the last key is no number from 0 to {LARGEST_KEY:,}")
     return last
 
 
@@ -213,7 +224,7 @@ def _tables(content: dict[str, Any], source: Path) -> list[Table]:
             for table in tables
         )
     except (KeyError, TypeError) as error:
-        raise refused(source, MANIFEST, "its list of tables cannot be read") from error
+        raise refused(source, MANIFEST, "invalid-manifest", "its list of tables cannot be read") from error
     if not well_formed or len({table.name for table in tables}) < len(tables):
-        raise refused(source, MANIFEST, "its list of tables cannot be read")
+        raise refused(source, MANIFEST, "invalid-manifest", "its list of tables cannot be read")
     return tables

@@ -68,7 +68,9 @@ def export_project(project: Project, target: Path, author: str) -> dict[str, int
     """
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
-        raise InputError(f"{target}: there is something of this name already.", "Name a new folder or .zip file.")
+        raise InputError(
+            "file-exists", f"{target}: there is something of this name already.", "Name a new folder or .zip file."
+        )
     try:
         make_folder(target.parent)
         # One transaction, so that all tables are of one moment, and the log line of the export is among them. It is
@@ -131,7 +133,9 @@ def import_project(source: Path, path: Path) -> Project:
             newer version, or holds what no project can. Nothing is made.
         ProjectError: there is no room on the disk. Nothing is made.
     """
-    taken = InputError(f"{path}: there is a file of this name already.", "Choose another name for the project.")
+    taken = InputError(
+        "file-exists", f"{path}: there is a file of this name already.", "Choose another name for the project."
+    )
     if path.exists():
         raise taken
     try:
@@ -144,12 +148,14 @@ def import_project(source: Path, path: Path) -> Project:
             except duckdb.Error as error:
                 if full := no_room(path, error):
                     raise full from error
-                raise refused(source, MANIFEST, f"no project can be made of it ({first_line(error)})") from error
+                raise refused(
+                    source, MANIFEST, "schema-differs", f"no project can be made of it ({first_line(error)})"
+                ) from error
             if not put_new(built, path):
                 raise taken
     except OSError as error:
         raise no_room(path, error) or InputError(
-            f"{error.filename or source}: cannot be read or written ({error.strerror})."
+            "cannot-read-file", f"{error.filename or source}: cannot be read or written ({error.strerror})."
         ) from error
     return open_project(path)
 
@@ -161,7 +167,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
         columns = _columns(connection)
         expected = columns.keys() - CACHES - SECRETS
         if odd := expected ^ {table.name for table in manifest.tables}:
-            raise refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
+            raise refused(source, MANIFEST, "schema-differs", f"it does not fit its schema: {', '.join(sorted(odd))}")
         # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
         connection.execute("BEGIN")
         for name in with_rows(connection) & expected:
@@ -172,7 +178,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
             _load(connection, table, columns[table.name], folder, source)
         connection.execute("COMMIT")
         if migrations.applied(connection) != manifest.steps:
-            raise refused(source, "migrations.parquet", "its steps are not those of the manifest")
+            raise refused(source, "migrations.parquet", "schema-differs", "its steps are not those of the manifest")
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
         _advance(connection, manifest.keys)
         migrations.upgrade(connection)
@@ -184,25 +190,31 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
         if [name for name, _ in given] != [name for name, _ in columns]:
-            raise refused(source, table.file, f"its columns are not those of {table.name}")
+            raise refused(source, table.file, "schema-differs", f"its columns are not those of {table.name}")
         for (name, found), (_, wanted) in zip(given, columns, strict=True):
             if found != wanted:
-                raise refused(source, table.file, f"its column {name} is of type {found} and not {wanted}")
+                raise refused(
+                    source, table.file, "schema-differs", f"its column {name} is of type {found} and not {wanted}"
+                )
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
-            raise refused(source, table.file, f"it has {rows:,} rows; the manifest says {table.rows:,}")
+            raise refused(
+                source, table.file, "row-count-differs", f"it has {rows:,} rows; the manifest says {table.rows:,}"
+            )
         if not rows:
             # As in most tables of most projects.
             return
         texts = [name for name, type_ in columns if type_ == "VARCHAR"]
         longest, together = _lengths(connection, file, texts)
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
-            raise refused(source, table.file, "it holds texts that are too long")
+            raise refused(source, table.file, "limit-exceeded", "it holds texts that are too long")
         connection.execute(f"INSERT INTO {table.name} FROM {file}")
     except duckdb.Error as error:
         if full := no_room(folder, error):
             raise full from error
-        raise refused(source, table.file, f"it does not fit the table ({first_line(error)})") from error
+        raise refused(
+            source, table.file, "rows-do-not-fit", f"it does not fit the table ({first_line(error)})"
+        ) from error
 
 
 def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
@@ -221,7 +233,7 @@ def _check(connection: Cursor, source: Path) -> None:
     """Refuse a project of whose rows something cannot be."""
     found = list(islice(faults(connection), SHOWN))
     if found:
-        problems = [Problem(str(source / f"{one.table}.parquet"), None, str(one)) for one in found]
+        problems = [Problem(str(source / f"{one.table}.parquet"), None, "inconsistent-rows", str(one)) for one in found]
         raise FileError(problems, MEND)
 
 

@@ -147,6 +147,7 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
         return HostKey(find_key(variable), variable, is_openai=is_openai)
     if not access.any_address:
         raise GradingError(
+            "address-not-offered",
             "This address is not among the endpoints that this server offers.",
             f"{_offers()} Whoever runs the server can set up another one.",
         )
@@ -160,6 +161,7 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
         return HostKey(None, "")
     what = "No key is" if variable is None else f"The key in {variable} is not"
     raise GradingError(
+        "no-key-for-address",
         f"{what} known to be for {host}.",
         "A key only goes to the address that it belongs to. Type the key on the screen, name address and variable "
         "together at the shell (--base-url URL --set key_variable=NAME), or set the endpoint up in the file that "
@@ -183,7 +185,9 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
     if here and not fitting:
         models = ", ".join(dict.fromkeys(name for one in here for name in one.models))
         raise GradingError(
-            f"The model '{model}' is not among those of the endpoint {here[0].name}.", f"It has: {models}."
+            "model-not-offered",
+            f"The model '{model}' is not among those of the endpoint {here[0].name}.",
+            f"It has: {models}.",
         )
     return fitting[0] if fitting else None
 
@@ -198,6 +202,7 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
     """
     if extra and not access.any_address:
         raise InputError(
+            "invalid-further-fields",
             "This grader has further fields of a request, which this server takes from nobody on its screens.",
             "Set up a grader without them.",
         )

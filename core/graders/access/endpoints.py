@@ -100,6 +100,7 @@ def _of_file() -> tuple[str, Tables]:
     except (OSError, ValueError) as error:
         # Neither the path nor a line of it is repeated: visitors see the message, and the file may hold what is secret.
         raise InputError(
+            "cannot-read-endpoints",
             f"The file of endpoints that {FILE_VARIABLE} names cannot be read ({type(error).__name__}).",
             "Whoever runs this server has to mend it: docs/graders.md shows one.",
         ) from None
@@ -143,6 +144,7 @@ def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
 
 def _wrong(what: str, place: str) -> InputError:
     return InputError(
+        "invalid-endpoint",
         f"In {place}, {what}.",
         "Whoever runs this server has to mend it: docs/graders.md shows one.",
     )

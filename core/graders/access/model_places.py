@@ -37,6 +37,7 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
             return folder if looks_like_one or "\\" in name_or_folder or folder.is_dir() else None
         except (OSError, RuntimeError) as error:
             raise InputError(
+                "invalid-model-name",
                 "This is neither a folder of models nor a name on the model hub.",
                 "Give a name such as google/flan-t5-large, or the whole path of a folder.",
             ) from error
@@ -45,6 +46,7 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
     if (allowed := _within(name_or_folder)) is not None:
         return allowed
     raise InputError(
+        "model-not-offered",
         "This model is not among those that this server offers.",
         "Choose one that it offers, or ask whoever runs the server to allow it: docs/graders.md shows how.",
     )
@@ -57,7 +59,11 @@ def check_revision(revision: str | None) -> None:
         InputError: it is none.
     """
     if revision and not REVISION.fullmatch(revision):
-        raise InputError("The revision is no branch, tag or commit.", "Give one as main, v1.0, or a commit's digits.")
+        raise InputError(
+            "invalid-revision",
+            "The revision is no branch, tag or commit.",
+            "Give one as main, v1.0, or a commit's digits.",
+        )
 
 
 def hub_models() -> list[str]:

@@ -90,11 +90,11 @@ class Course:
             )
         except self._ray.exceptions.RayError as error:
             raise StreamLost(
-                f"What hands out the blocks is gone: {last_line(error)}.", "Grade what is missing."
+                "cluster-lost", f"What hands out the blocks is gone: {last_line(error)}.", "Grade what is missing."
             ) from error
         self._given, self._settled, self._dead, self._freed = [], [], [], {}
         if news.broken:
-            raise GradingError(news.broken, news.hint)
+            raise GradingError("worker-failed", news.broken, news.hint)
         return news
 
     def _take(self) -> list[Outcome]:
@@ -106,13 +106,15 @@ class Course:
                 # It was held for lost, and another worker has graded it meanwhile.
                 continue
             if row["fault"] is not None:
-                raise GradingError(f"The grader cannot go on: {row['fault']}", row["hint"])
+                raise GradingError("worker-failed", f"The grader cannot go on: {row['fault']}", row["hint"])
             try:
                 shard = read_shard(self._content(row))
             except ValueError as error:
-                raise GradingError(f"What a worker gave for a block cannot be used: {error}.") from error
+                raise GradingError(
+                    "worker-failed", f"What a worker gave for a block cannot be used: {error}."
+                ) from error
             if not {(question, passage) for question, passage, _ in shard.outcomes} <= set(block.pairs):
-                raise GradingError("A worker gave grades of other pairs than it was given.")
+                raise GradingError("worker-failed", "A worker gave grades of other pairs than it was given.")
             outcomes += shard.outcomes
             self._control.add(shard.usage)
             del self._blocks.out[block.number]
@@ -126,6 +128,7 @@ class Course:
         content = self._folder.read(row["name"])
         if content is None:
             raise InputError(
+                "folder-not-shared",
                 f"A worker wrote {row['name']}, and it is not in {self._folder.place}.",
                 "Name a folder that all computers of the cluster share, or an object store.",
             )
@@ -186,6 +189,7 @@ class Course:
         self._deaths += 1
         if self._deaths > self._most_deaths:
             raise GradingError(
+                "worker-failed",
                 f"{self._deaths} workers died one after the other, the last one with: {self._last_error}.",
                 "See the logs of the cluster, then grade what is missing.",
             )

@@ -141,7 +141,7 @@ class RayGrader:
             ray: Any = import_module("ray")
         except ImportError as error:
             raise GradingError(
-                f"Ray cannot be loaded ({error}).", 'Install it: pip install "exam-workbench[ray]"'
+                "package-missing", f"Ray cannot be loaded ({error}).", 'Install it: pip install "exam-workbench[ray]"'
             ) from error
         try:
             if not ray.is_initialized():
@@ -153,6 +153,7 @@ class RayGrader:
         except Exception as error:
             # Whatever is in the way of a connection, it is the address that one can do something about.
             raise GradingError(
+                "cluster-lost",
                 f"The Ray cluster cannot be joined ({type(error).__name__}: {error}).",
                 "See that --address is right, as head:6379, and that this computer belongs to it.",
             ) from error

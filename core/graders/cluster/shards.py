@@ -187,7 +187,9 @@ class ShardFolder:
                 self._store, self._root = import_module("fsspec").url_to_fs(place)
             except (ImportError, ValueError) as error:
                 raise InputError(
-                    f"{place} cannot be opened: {error}.", "Name a folder, or install the package of fsspec for it."
+                    "cannot-read-file",
+                    f"{place} cannot be opened: {error}.",
+                    "Name a folder, or install the package of fsspec for it.",
                 ) from error
 
     def make(self) -> None:
@@ -203,7 +205,9 @@ class ShardFolder:
                 Path(self._root).mkdir(parents=True, exist_ok=True)
         except Exception as error:
             # Every store has errors of its own; the place is what one can do something about.
-            raise InputError(f"{self.place} cannot be made: {error}.", "Name another folder.") from error
+            raise InputError(
+                "cannot-write-file", f"{self.place} cannot be made: {error}.", "Name another folder."
+            ) from error
 
     def names(self, fingerprint: str) -> list[str]:
         """The names of the shards of a grader that lie there, in order.
@@ -219,7 +223,9 @@ class ShardFolder:
             else:
                 found = os.listdir(self._root)
         except Exception as error:
-            raise InputError(f"{self.place} cannot be read: {error}.", "Name another folder.") from error
+            raise InputError(
+                "cannot-read-file", f"{self.place} cannot be read: {error}.", "Name another folder."
+            ) from error
         return sorted(name for name in found if name.startswith(beginning) and name.endswith(SUFFIX))
 
     def read(self, name: str) -> bytes | None:
@@ -235,7 +241,9 @@ class ShardFolder:
         except FileNotFoundError:
             return None
         except Exception as error:
-            raise InputError(f"{self.place}/{name} cannot be read: {error}.", "Name another folder.") from error
+            raise InputError(
+                "cannot-read-file", f"{self.place}/{name} cannot be read: {error}.", "Name another folder."
+            ) from error
 
     def write(self, name: str, content: bytes) -> None:
         """Put a shard there, whole or not at all; one of the same name gives way to it.
@@ -249,4 +257,6 @@ class ShardFolder:
         try:
             self._store.pipe_file(f"{self._root}/{name}", content)
         except Exception as error:
-            raise InputError(f"{self.place}/{name} cannot be written: {error}.", "Name another folder.") from error
+            raise InputError(
+                "cannot-write-file", f"{self.place}/{name} cannot be written: {error}.", "Name another folder."
+            ) from error

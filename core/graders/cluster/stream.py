@@ -76,7 +76,9 @@ class Stream:
             for table in self._graded.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 for row in table.to_pylist():
                     self._came.put(row)
-            self._came.put(StreamLost("Ray Data came to an end before the job did.", "Run it again for the rest."))
+            self._came.put(
+                StreamLost("cluster-lost", "Ray Data came to an end before the job did.", "Run it again for the rest.")
+            )
         except Exception as error:
             self._came.put(error)
 
@@ -94,6 +96,7 @@ class Stream:
                     raise one
                 if isinstance(one, Exception):
                     raise StreamLost(
+                        "cluster-lost",
                         f"Ray Data gave up: {last_line(one)}.",
                         "See the logs of the cluster, then grade what is missing.",
                     ) from one

@@ -361,6 +361,7 @@ def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
     ascending = all(low < high for low, high in itertools.pairwise(bounds))
     if len(bounds) != MAX_RATING + 2 or not ascending:
         raise InputError(
+            "invalid-cut-points",
             f"The cut points {cuts!r} are not {MAX_RATING} ascending numbers between -1 and 1.",
             f"The default is {', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",
         )

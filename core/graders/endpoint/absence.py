@@ -84,6 +84,7 @@ class Absence:
     def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
         """That the endpoint wants to be waited for longer than the job may wait."""
         return GradingError(
+            "endpoint-gone",
             f"The endpoint asks to wait for {seconds:,.0f} s: {said}.",
             "Ask again then; a job with patience waits by itself.",
         )
@@ -107,6 +108,7 @@ class Absence:
             what: it does, and how that showed; goes on with what went wrong last.
         """
         return GradingError(
+            "endpoint-gone",
             f"The endpoint {what} with: {last}.",
             f"See that {self._address} is up and the right address, then ask for what is missing.",
         )

@@ -251,6 +251,7 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         wrong = type(error).__name__
     if client is None:
         raise GradingError(
+            "endpoint-gone",
             f"No connection to the endpoint can be prepared ({wrong}).",
             "See that the address is right, and that the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY) "
             "is an address of a kind that can be used, or unset it.",
@@ -356,6 +357,7 @@ def _of_error(
     if against == "no credit" or status == 402:
         return Hopeless(
             GradingError(
+                "account-spent",
                 f"The account behind the key has nothing left to spend ({said}).",
                 "Look at the plan and the limits of the account"
                 + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
@@ -411,22 +413,26 @@ def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
 def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
     if status == 404:
         return GradingError(
+            "unknown-model",
             f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
             f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
     if not endpoint.key_variable:
         return GradingError(
+            "key-required",
             f"The endpoint wants a key, and none is known to be for it ({said}).",
             "Type its key on the screen, name address and variable together at the shell (--base-url URL --set "
             "key_variable=NAME), or set the endpoint up in the file that EXAM_ENDPOINTS names.",
         )
     if status == 403:
         return GradingError(
+            "model-not-allowed",
             f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
             f"Check what the key in {endpoint.key_variable} may be used for.",
         )
     return GradingError(
+        "key-refused",
         f"The endpoint does not accept the key ({said}).",
         f"Put a key that is valid at {endpoint.base_url} into {endpoint.key_variable}, in the environment or the app's "
         "secrets.",

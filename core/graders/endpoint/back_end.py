@@ -87,30 +87,39 @@ class EndpointBackEnd:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not model.strip():
-            raise InputError("No model is named.", "Give the name that the endpoint knows it by.")
+            raise InputError("no-model-named", "No model is named.", "Give the name that the endpoint knows it by.")
         if structured not in get_args(Structured):
-            raise InputError(f"structured is {structured!r}.", f"Use one of {', '.join(get_args(Structured))}.")
+            raise InputError(
+                "unknown-parameter-value",
+                f"structured is {structured!r}.",
+                f"Use one of {', '.join(get_args(Structured))}.",
+            )
         if api not in get_args(Api):
-            raise InputError(f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
+            raise InputError("unknown-parameter-value", f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
         if api == "completions" and structured == "json":
-            raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
+            raise InputError(
+                "useless-parameter", "Plain completions have no structured output.", "Use structured auto or text."
+            )
         limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
         sound = attempts >= 1 and 0 < limit_s <= LONGEST_CALL and 0 <= temperature < math.inf
         sound = sound and 0 <= thinking_tokens <= MOST_THINKING
         if not sound or (max_tokens_in is not None and max_tokens_in < 1):
             raise InputError(
+                "parameter-out-of-range",
                 "A number of the endpoint's parameters is out of range.",
                 f"attempts and max_tokens_in are at least 1, timeout_s is above 0 and at most {LONGEST_CALL:,}, "
                 f"temperature is not below 0, thinking_tokens is from 0 to {MOST_THINKING:,}.",
             )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
+                "invalid-further-fields",
                 f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
                 "Leave it out there. The temperature and the kind of output have parameters of their own.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.
             raise InputError(
+                "invalid-key-variable",
                 "What should name the variable with the key is no name of a variable.",
                 "Put the key into a variable of the environment, and give the variable's name.",
             )
@@ -248,12 +257,14 @@ class EndpointBackEnd:
             if end.on_this_computer or not found.name:
                 return NO_KEY
             raise GradingError(
+                "key-not-set",
                 f"There is no key for the endpoint: {found.name} is not set.",
                 f"Set {found.name} in the environment, or in the app's secrets.",
             )
         if not (found.key.isascii() and found.key.isprintable()):
             # The client's own message would show the key.
             raise GradingError(
+                "key-with-odd-characters",
                 f"The key in {found.name} has characters that cannot be sent.",
                 "Copy it anew, without line breaks or typographic signs.",
             )

@@ -17,12 +17,13 @@ class PassingError(GradingError):
     """What was asked of the endpoint failed, or nobody knows whether it did; later it may succeed.
 
     Args:
+        code: as for every error.
         message: what went wrong.
         wait: seconds that the endpoint asks to wait; None where it says nothing.
     """
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message, "What is under way there goes on. Run it again to take up where it was.")
+    def __init__(self, code: str, message: str, wait: float | None = None) -> None:
+        super().__init__(code, message, "What is under way there goes on. Run it again to take up where it was.")
         self.wait = wait
 
 

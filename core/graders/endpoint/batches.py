@@ -183,14 +183,18 @@ class BatchEndpoint:
         try:
             return self._runner.run(run())
         except (TimeoutError, openai.APITimeoutError):
-            raise PassingError(f"The endpoint did not {what} within {seconds:g} s") from None
+            raise PassingError("batch-call-failed", f"The endpoint did not {what} within {seconds:g} s") from None
         except openai.APIConnectionError as error:
             cause = type(error.__cause__ or error).__name__
-            raise PassingError(f"The endpoint did not {what}: the connection failed ({cause})") from None
+            raise PassingError(
+                "batch-call-failed", f"The endpoint did not {what}: the connection failed ({cause})"
+            ) from None
         except UnsentError as error:
-            raise PassingError(f"The endpoint did not {what}: the connection failed ({error})") from None
+            raise PassingError(
+                "batch-call-failed", f"The endpoint did not {what}: the connection failed ({error})"
+            ) from None
         except (UnreadableAnswerError, _UnusableError) as error:
-            raise PassingError(f"The endpoint did not {what}: {error}") from None
+            raise PassingError("batch-call-failed", f"The endpoint did not {what}: {error}") from None
         except openai.APIStatusError as error:
             raise self._of_status(error, what) from None
 
@@ -199,13 +203,15 @@ class BatchEndpoint:
         told = explanation(error.body, lambda text: redact(text, [self._key]))
         said = f"The endpoint did not {what}: HTTP {status}" + (f": {told}" if told else "")
         if passes(status):
-            return PassingError(said, told_wait(error.response.headers, time.time()))
+            return PassingError("batch-call-failed", said, told_wait(error.response.headers, time.time()))
         hints = {
             401: "Put a key that is valid there into the environment, or the app's secrets.",
             403: "Check what the key may be used for.",
             404: f"See that {self.address} has files and batches; if it has none, grade without --batch.",
         }
-        return GradingError(said, hints.get(status, "Grade without --batch where this endpoint has no batches."))
+        return GradingError(
+            "batch-call-refused", said, hints.get(status, "Grade without --batch where this endpoint has no batches.")
+        )
 
     def _read(self, content: bytes) -> EndpointBatch:
         return self._described(_object(content))

@@ -177,6 +177,7 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
     if isinstance(grader, ReadingGrader) and isinstance(grader.back_end, EndpointBackEnd):
         return grader, grader.back_end
     raise GradingError(
+        "grader-without-requests",
         f"{grader.spec.name} asks no model by requests that could be made elsewhere.",
         "Name a grader with --back-end openai and the model's name; no address is needed to plan.",
     )

@@ -81,11 +81,17 @@ class TransformersBackEnd(TextBackEnd):
     ) -> None:
         super().__init__(model, revision, device, dtype, max_tokens_in, batch_tokens, must_chat, sampling)
         if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
-            raise InputError(f"num_beams is {num_beams}.", f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.")
+            raise InputError(
+                "parameter-out-of-range",
+                f"num_beams is {num_beams}.",
+                f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.",
+            )
         self._share = share_prefixes and num_beams == 1
         self._beams = num_beams
         if sampling is not None and num_beams > 1:
-            raise InputError("Beams search for the likeliest text; they draw none.", "Leave num_beams out.")
+            raise InputError(
+                "useless-parameter", "Beams search for the likeliest text; they draw none.", "Leave num_beams out."
+            )
         self._tried = self._talkative = 0
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:

@@ -54,7 +54,7 @@ class LocalBackEnd(ABC):
         check_settings(device, dtype)
         for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
             if value is not None and value < 1:
-                raise InputError(f"{name} is {value}; it must be at least 1.")
+                raise InputError("parameter-out-of-range", f"{name} is {value}; it must be at least 1.")
         self._task: Task = task
         self._source = (model, revision, device, dtype)
         # Whoever sets it up lets it be loaded, also where a job does that in another thread.
@@ -147,6 +147,7 @@ class TextBackEnd(LocalBackEnd):
         """
         if any(call.form == "span" for call in calls):
             raise InputError(
+                "model-writes",
                 f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
                 "Choose the method answer for it, or a model for extractive answers.",
             )
@@ -159,6 +160,7 @@ class TextBackEnd(LocalBackEnd):
         prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
         if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
             raise GradingError(
+                "chat-template-unusable",
                 f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
                 "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
             )

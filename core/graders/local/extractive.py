@@ -102,6 +102,7 @@ class ExtractiveBackEnd(LocalBackEnd):
             return
         if self._other is None:
             raise InputError(
+                "model-extracts",
                 f"The model {self._source[0]} cuts answers out of passages; it cannot write.",
                 "Choose a second model for verification, or check answers by word match.",
             )

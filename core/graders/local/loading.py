@@ -101,9 +101,13 @@ def check_settings(device: str, dtype: str) -> None:
     """
     kind, _, number = device.partition(":")
     if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
-        raise InputError(f"There is no device {device!r}.", "Use auto, cpu, cuda, or cuda:0 and so on.")
+        raise InputError(
+            "unknown-device", f"There is no device {device!r}.", "Use auto, cpu, cuda, or cuda:0 and so on."
+        )
     if dtype not in DTYPES:
-        raise InputError(f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}.")
+        raise InputError(
+            "unknown-number-format", f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}."
+        )
 
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -243,6 +247,7 @@ def _folder(name_or_folder: str) -> Path | None:
     if folder is not None and not holds_model(folder):
         # The same words whether the folder is there or not.
         raise GradingError(
+            "model-unusable",
             f"The folder {name_or_folder} holds no model: there is no config.json in it.",
             "Give the folder that holds config.json, the tokenizer and the weights.",
         )
@@ -331,7 +336,7 @@ def _present(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise GradingError("This computer has no GPU that can be used.", "Choose the device auto or cpu.")
+        raise GradingError("no-gpu", "This computer has no GPU that can be used.", "Choose the device auto or cpu.")
     return device
 
 
@@ -387,7 +392,7 @@ def _refuse_pickles(source: Source, config: Any) -> None:
     parts = index.values() if isinstance(index, dict) else ()
     if not all(str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)):
         problem, hint = _PICKLED
-        raise GradingError(f"The model {source.name} {problem}.", hint)
+        raise GradingError("unsafe-model-files", f"The model {source.name} {problem}.", hint)
 
 
 def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
@@ -479,11 +484,13 @@ def explain(name: str, error: BaseException) -> GradingError:
         cause = cause.__cause__ or cause.__context__
     if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in chain):
         return GradingError(
-            f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
+            "disk-full", f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
         )
     texts = [f"{type(each).__name__}: {each}".lower() for each in chain]
     for signs, problem, hint in _EXPLAINED:
         if any(sign in text for sign in signs for text in texts):
-            return GradingError(f"The model {name} {problem}.", hint)
+            return GradingError("model-unusable", f"The model {name} {problem}.", hint)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return GradingError(f"The model {name} could not be loaded: {first}", "Check that its files are whole.")
+    return GradingError(
+        "model-unusable", f"The model {name} could not be loaded: {first}", "Check that its files are whole."
+    )

@@ -25,7 +25,11 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     loaded = load_model(model, task="pair")
     kinds = loaded.model.config.architectures or []
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
-        raise InputError(f"The model {model} is not a cross-encoder.", "Name a model for sequence classification.")
+        raise InputError(
+            "not-a-cross-encoder",
+            f"The model {model} is not a cross-encoder.",
+            "Name a model for sequence classification.",
+        )
     import torch
 
     found: list[float] = []

@@ -46,6 +46,7 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
     answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
     if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
         raise GradingError(
+            "chat-template-unusable",
             f"The chat template of the model {tokenizer.name_or_path} cannot be used: {reasons[0].rstrip('.')}.",
             "Choose another model, or mend its chat template.",
         )
@@ -106,6 +107,7 @@ def _started() -> subprocess.Popen[str]:
     if process.stdout.readline() != "ready\n":
         _end(process)
         raise GradingError(
+            "chat-template-unusable",
             f"The process that fills in chat templates ended at its start (code {process.returncode}).",
             f"See what it says: {sys.executable} {_FILE}",
         )

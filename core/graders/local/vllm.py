@@ -183,6 +183,7 @@ class VllmBackEnd(TextBackEnd):
             # Its errors are of many kinds, and one that gave up may never answer again: the next job starts another.
             _forget(self.__dict__.pop("_loaded"))
             raise GradingError(
+                "engine-gave-up",
                 f"vLLM gave up: {_first_line(error)}.",
                 "What was graded is kept: grade again. If it is the memory, give a smaller max_tokens_in or model.",
             ) from error
@@ -315,6 +316,7 @@ def _started(vllm: Any, source: Source, dtype: str, max_tokens_in: int | None) -
     except Exception as error:
         # Kinds of models and of computers that it does not know, and too little memory, come as errors of many kinds.
         raise GradingError(
+            "engine-gave-up",
             f"vLLM cannot run the model {source.name}: {_first_line(error)}.",
             "Where it does not know such models, or has no room for this one, take the back end transformers.",
         ) from error
@@ -335,6 +337,7 @@ def _imported() -> Any:
         _ = vllm.LLM, vllm.SamplingParams
     except Exception as error:
         raise GradingError(
+            "package-missing",
             f"vLLM cannot be loaded ({_first_line(error)}).",
             f"Install it beside this program, in an environment of its own: pip install vllm=={VERSION}",
         ) from error
@@ -355,6 +358,7 @@ def _most(call: Call) -> int:
 def has_encoder(model: str) -> InputError:
     """That a model is none that vLLM runs here."""
     return InputError(
+        "encoder-decoder-model",
         f"The model {model} has an encoder and a decoder, and vLLM runs none of these.",
         "Take the back end transformers for it, or name a causal model.",
     )

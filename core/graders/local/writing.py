@@ -103,7 +103,9 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
         if rows == 1:
             of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
             raise GradingError(
-                f"A single prompt does not fit into the {of} memory.", "Choose a smaller model, or lower max_tokens_in."
+                "out-of-memory",
+                f"A single prompt does not fit into the {of} memory.",
+                "Choose a smaller model, or lower max_tokens_in.",
             ) from error
         torch.cuda.empty_cache()
         halves = halved(batch)

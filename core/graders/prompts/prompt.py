@@ -191,7 +191,7 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     missing = ", ".join(name for name in needed if name not in texts)
     if missing:
         hint = "Use the prompt where there is one, or take the variable out of its template."
-        raise InputError(f"Prompt '{prompt.name}' has no value for {missing}.", hint)
+        raise InputError("prompt-value-missing", f"Prompt '{prompt.name}' has no value for {missing}.", hint)
     system = prompt.system
     for name, what in _FENCED if fence else ():
         # In a direct prompt {answer} is the correct one, which people wrote.
@@ -254,7 +254,11 @@ def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
         FileError: the file is no such list.
     """
     if not prompt.example:
-        raise InputError(f"Prompt '{prompt.name}' takes no examples.", "Choose one whose template has {examples}.")
+        raise InputError(
+            "prompt-without-examples",
+            f"Prompt '{prompt.name}' takes no examples.",
+            "Choose one whose template has {examples}.",
+        )
     return replace(prompt, examples=_examples(read_yaml(text, file, _HINT), file))
 
 
@@ -340,7 +344,7 @@ def _examples(data: object, file: str) -> tuple[Example, ...]:
 
 
 def _refused(file: str, reasons: Iterable[str]) -> FileError:
-    return FileError([Problem(file, None, reason) for reason in reasons], _HINT)
+    return FileError([Problem(file, None, "invalid-prompt", reason) for reason in reasons], _HINT)
 
 
 def _canonical(name: str, use: Use | None) -> str:

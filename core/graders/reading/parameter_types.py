@@ -53,4 +53,6 @@ def check_types(parameters: Mapping[str, Any]) -> None:
     for name, (is_one, what) in _KINDS.items():
         value = parameters.get(name)
         if value is not None and value != "" and not is_one(value):
-            raise InputError(f"The value of {name} is of another kind than it takes.", f"It takes {what}.")
+            raise InputError(
+                "parameter-of-wrong-type", f"The value of {name} is of another kind than it takes.", f"It takes {what}."
+            )

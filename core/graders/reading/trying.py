@@ -46,14 +46,18 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
     # Somebody is waiting for it, and can ask again.
     control = control or Control(attempts=1)
     if not passage.strip():
-        raise InputError("The passage is empty.", "Choose one that has a text.")
+        raise InputError("empty-passage", "The passage is empty.", "Choose one that has a text.")
     if not isinstance(grader, ReadingGrader):
         ((_, _, grade),) = [
             outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
         ]
         return Trial([], grade)
     if "answer_key" in grader.spec.reads and not asked.answer_key:
-        raise InputError("This grader checks answers, and there is no answer key.", "Choose a question that has one.")
+        raise InputError(
+            "no-answer-key",
+            "This grader checks answers, and there is no answer key.",
+            "Choose a question that has one.",
+        )
     exchanges: list[Exchange] = []
     steps = grader.steps(asked, passage)
     try:
@@ -74,6 +78,7 @@ def beyond_caps(control: Control) -> GradingError:
     """That the caps are in the way of a call that somebody asks for and waits for."""
     made = control.usage.calls
     return GradingError(
+        "call-limit-reached",
         control.overrun
         or f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
         "Whoever runs this server has set how many calls, and how much money, one job may take.",

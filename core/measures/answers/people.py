@@ -199,7 +199,11 @@ def _known(
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
     """Places of the answers with a value, people's verdicts on these, and the number of the group of each."""
     if len(values) != len(people) or (groups is not None and len(groups) != len(people)):
-        raise InputError(f"There are {len(values)} verdicts of the judge and {len(people)} of people.", "Pair them.")
+        raise InputError(
+            "verdicts-do-not-match",
+            f"There are {len(values)} verdicts of the judge and {len(people)} of people.",
+            "Pair them.",
+        )
     known = [at for at, value in enumerate(values) if value is not None]
     names = list(groups) if groups is not None else list(range(len(people)))
     numbers: dict[Hashable, int] = {}

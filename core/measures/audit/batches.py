@@ -165,22 +165,31 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
 
 def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
     if not batches:
-        raise InputError("nothing of the audit has been drawn", "draw a batch first")
+        raise InputError("no-batch", "nothing of the audit has been drawn", "draw a batch first")
     if len(planned) < len(batches):
         raise InputError(
-            f"the audit has {len(batches)} batches, and a plan for {len(planned)}", "plan chances for every batch"
+            "batch-does-not-match",
+            f"the audit has {len(batches)} batches, and a plan for {len(planned)}",
+            "plan chances for every batch",
         )
     for number, batch in enumerate(batches, 1):
         if np.isnan(gains[batch.judged | batch.known]).any():
-            raise InputError(f"batch {number} has a judged passage without a gain", "give the gain of every judgment")
+            raise InputError(
+                "batch-does-not-match",
+                f"batch {number} has a judged passage without a gain",
+                "give the gain of every judgment",
+            )
         if np.any(batch.judged & ~batch.drawn):
             raise InputError(
+                "batch-does-not-match",
                 f"batch {number} has a judged passage that was not drawn",
                 "hand in what was judged for other reasons as known, not as a sample",
             )
         if np.any(batch.drawn & ~batch.known & ~(batch.chances > 0)):
             raise InputError(
-                f"batch {number} has a drawn passage without a chance", "use the chances that it was drawn with"
+                "batch-does-not-match",
+                f"batch {number} has a drawn passage without a chance",
+                "use the chances that it was drawn with",
             )
 
 

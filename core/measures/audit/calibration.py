@@ -151,10 +151,14 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         InputError: if nothing with a score was judged, or the levels do not rise.
     """
     if any(a >= b for a, b in pairwise(levels)):
-        raise InputError("the levels to cut at do not rise", "name them from the lowest to the highest")
+        raise InputError(
+            "cut-points-do-not-rise", "the levels to cut at do not rise", "name them from the lowest to the highest"
+        )
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
     if not seen.any():
-        raise InputError("no passage with a score has been judged", "judge a batch of the audit first")
+        raise InputError(
+            "no-judged-scores", "no passage with a score has been judged", "judge a batch of the audit first"
+        )
     s, y, own = scores[seen], judgments[seen], weight[seen]
     values = np.unique(s)
     # Between two scores the middle is as good as any other place.

@@ -87,7 +87,7 @@ def estimates(
     value = rows @ found.gains
     if variance == "queries":
         if queries is None or (count := int(queries.max(initial=-1)) + 1) < 2:
-            raise InputError("one query cannot stand for more queries", "take the variance of the pool")
+            raise InputError("single-query", "one query cannot stand for more queries", "take the variance of the pool")
         sums = np.zeros((count, len(rows)))
         np.add.at(sums, queries, (rows * found.gains).T)
         error = np.sqrt(count * sums.var(axis=0, ddof=1))

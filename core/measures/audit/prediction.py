@@ -44,9 +44,15 @@ def features(columns: Mapping[str, Array]) -> Features:
         InputError: if the columns differ in length, or hold an infinity.
     """
     if len({len(values) for values in columns.values()}) > 1:
-        raise InputError("features of an audit differ in length", "give each of them a value for every passage, or NaN")
+        raise InputError(
+            "features-differ-in-length",
+            "features of an audit differ in length",
+            "give each of them a value for every passage, or NaN",
+        )
     if any(np.isinf(values).any() for values in columns.values()):
-        raise InputError("a feature of an audit is infinite", "give numbers, or NaN where there is none")
+        raise InputError(
+            "infinite-feature", "a feature of an audit is infinite", "give numbers, or NaN where there is none"
+        )
     if not columns:
         return Features((), np.empty((0, 0)))
     return Features(tuple(columns), np.column_stack([np.asarray(values, float) for values in columns.values()]))
@@ -121,6 +127,7 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
     """
     if any(len(values) != len(weights.items) for values in columns.values()):
         raise InputError(
+            "features-differ-in-length",
             f"a feature does not have a value for each of the {len(weights.items):,} passages",
             "give every feature in the order of the items, NaN where it is missing",
         )

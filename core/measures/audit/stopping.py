@@ -40,6 +40,7 @@ def spending(alpha: float, looks: int, power: float = POWER) -> tuple[float, ...
     """
     if not 0 < alpha < 1 or looks < 1 or power <= 0:
         raise InputError(
+            "level-out-of-range",
             f"a level of {alpha:g} over {looks} looks with power {power:g} cannot be spent",
             "take a level between 0 and 1, and at least one look",
         )
@@ -55,6 +56,7 @@ def level_at(alpha: float, looks: int, look: int, power: float = POWER) -> float
     """
     if not 1 <= look <= looks:
         raise InputError(
+            "no-look-left",
             f"look {look} of an audit that was planned with {looks}: nothing of its level is left",
             "report the intervals without the statement, or plan another audit",
         )

@@ -88,15 +88,20 @@ def linear_measure(name: str) -> LinearMeasure:
     found = _NAME.fullmatch(name.strip())
     if found is None:
         raise InputError(
+            "measure-not-linear",
             f"an audit cannot be made for the measure {name}: its score is not a weighted sum over the ranks",
             "choose P@k, mean judgment@k (DCG weights), DCG@k for short, or RBP(p=0.8)@k",
         )
     cutoff = int(found["k"] or found["at"] or found["depth"])
     persistence = float(found["p"]) if found["rbp"] else None
     if not 1 <= cutoff <= _DEEPEST:
-        raise InputError(f"{name} has cutoff {cutoff}", f"take a cutoff from 1 to {_DEEPEST:,}")
+        raise InputError("cutoff-out-of-range", f"{name} has cutoff {cutoff}", f"take a cutoff from 1 to {_DEEPEST:,}")
     if persistence is not None and not 0 < persistence < 1:
-        raise InputError(f"{name} has persistence {persistence:g}", "take p above 0 and below 1, such as 0.8")
+        raise InputError(
+            "persistence-out-of-range",
+            f"{name} has persistence {persistence:g}",
+            "take p above 0 and below 1, such as 0.8",
+        )
     family = found["family"] or ("DCG" if found["mean"] else "RBP")
     standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
     return LinearMeasure(standard, family, cutoff, persistence)
@@ -125,7 +130,7 @@ class Weights:
             InputError: if there is no such system.
         """
         if system not in self.systems:
-            raise InputError(f"the audit has no system {system}", "it has " + ", ".join(self.systems))
+            raise InputError("unknown-system", f"the audit has no system {system}", "it has " + ", ".join(self.systems))
         row: Array = self.w[self.systems.index(system)]
         return row
 
@@ -146,7 +151,9 @@ def rank_weights(rankings: Rankings, measure: LinearMeasure, queries: Sequence[s
     """
     if not rankings or not queries:
         raise InputError(
-            "an audit needs at least one run and one query", "import runs, and choose those that the audit is about"
+            "nothing-to-audit",
+            "an audit needs at least one run and one query",
+            "import runs, and choose those that the audit is about",
         )
     chosen = sorted(set(queries))
     found = {
@@ -164,7 +171,9 @@ def rank_weights(rankings: Rankings, measure: LinearMeasure, queries: Sequence[s
             top = ranking.get(query, ())[: measure.cutoff]
             if len(set(top)) < len(top):
                 raise InputError(
-                    f"run {system} has a passage twice for query {query}", "import the run again without duplicates"
+                    "duplicate-passage-in-run",
+                    f"run {system} has a passage twice for query {query}",
+                    "import the run again without duplicates",
                 )
             for rank, passage in enumerate(top):
                 w[s, place[query, passage]] = discounts[rank]

@@ -105,7 +105,9 @@ def draws(weight: Array, number: int, seed: int) -> Levels:
     """
     sums = np.cumsum(weight)
     if not len(sums) or not sums[-1] > 0:
-        raise InputError("No passage weighs anything on the board.", "Import runs, and grade what they rank high.")
+        raise InputError(
+            "no-weights", "No passage weighs anything on the board.", "Import runs, and grade what they rank high."
+        )
     hashed = (hashlib.blake2b(f"cascade\x1f{seed}\x1f{j}".encode(), digest_size=8).digest() for j in range(number))
     at = np.array([(int.from_bytes(one, "big") >> 11) * 2.0**-53 for one in hashed])
     found: Levels = np.searchsorted(sums, at * sums[-1], side="right").astype(np.int64)

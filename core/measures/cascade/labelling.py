@@ -95,7 +95,9 @@ def learn(x: Array, labels: Levels, top: int) -> Labelling:
     x, labels = x[known], labels[known]
     if not len(x):
         raise InputError(
-            "No passage of the sample has a label of both graders.", "Let both grade it: exam cascade run NAME"
+            "no-judged-labels",
+            "No passage of the sample has a label of both graders.",
+            "Let both grade it: exam cascade run NAME",
         )
     centre = x.mean(axis=0)
     spread = np.where(x.std(axis=0) > _TINY, x.std(axis=0), 1.0)

@@ -72,6 +72,7 @@ def design_of(students: Sequence[str], factors: Mapping[str, Mapping[str, str]] 
         return flat_design(students)
     if without := [student for student in students if student not in factors]:
         raise InputError(
+            "students-without-factors",
             f"The factors say nothing of {len(without)} of the students, first of '{without[0]}'.",
             "Add a line for each of them, or leave them out of the answers.",
         )

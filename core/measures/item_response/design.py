@@ -98,11 +98,16 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     """
     counts = {len(levels) for levels in factors.values()}
     if len(counts) != 1:
-        raise InputError("The factors do not say a level of every student.", "Give one level a student and factor.")
+        raise InputError(
+            "students-without-factors",
+            "The factors do not say a level of every student.",
+            "Give one level a student and factor.",
+        )
     named = [Factor(name, tuple(dict.fromkeys(levels))) for name, levels in factors.items()]
     for factor in named:
         if len(factor.levels) < 2:
             raise InputError(
+                "factor-with-one-level",
                 f"The factor '{factor.name}' has one level alone, {', '.join(factor.levels) or 'none'}:"
                 " what it adds cannot be told from the rest.",
                 "Leave that factor out.",
@@ -114,6 +119,7 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     if mixed := inseparable(design):
         shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (" and others" if len(mixed) > 6 else "")
         raise InputError(
+            "factors-not-separable",
             f"These students cannot tell apart what their components add: {shown}.",
             "Add students that combine these with other components, leave a factor out, or fit without factors.",
         )

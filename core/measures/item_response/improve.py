@@ -114,7 +114,11 @@ def improve(
         InputError: the share is no such per cent, or the responses are no such table.
     """
     if not 0 < drop < 100:
-        raise InputError(f"{drop:g} is no share of items to drop.", "Give per cent above 0 and below 100, such as 10.")
+        raise InputError(
+            "share-out-of-range",
+            f"{drop:g} is no share of items to drop.",
+            "Give per cent above 0 and below 100, such as 10.",
+        )
     table = np.asarray(responses, float)
     first = fit(table, design, model, estimator, seed=seed)
     found, stopped = _search(table, first, items, drop, steps, criterion)

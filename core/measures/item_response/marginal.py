@@ -156,9 +156,11 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     table = np.asarray(responses, float)
     known = table[~np.isnan(table)]
     if not known.size:
-        raise InputError("There is no response to fit anything to.", "Grade passages first.")
+        raise InputError("no-responses", "There is no response to fit anything to.", "Grade passages first.")
     if ((known < 0) | (known > levels) | (known != np.floor(known))).any():
-        raise InputError(f"A response is no level from 0 to {levels}.", "Leave cells without a response empty.")
+        raise InputError(
+            "invalid-response", f"A response is no level from 0 to {levels}.", "Leave cells without a response empty."
+        )
     patterns, counts, place = _patterns(table)
     n = table.shape[1]
     # 1 where the response of a pattern to an item is the level: levels + 1 tables of patterns x items.

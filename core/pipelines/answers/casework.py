@@ -145,7 +145,7 @@ def _places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tupl
     found = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
     if not found:
         raise InputError(
-            f"There is no {'run ' + str(run) if run is not None else 'run'}"
+            "unknown-run", f"There is no {'run ' + str(run) if run is not None else 'run'}"
             + (f" at {k}" if k is not None else "") + " in this view.",
             "Name a run and a depth that are looked at.",
         )  # fmt: skip
@@ -234,7 +234,11 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
     _places(evaluation, run, k)
     line = evaluation.lines[run, k].get(query_id)
     if line is None:
-        raise InputError(f"The query {query_id} has no gold passages, or is not there.", "Name one of the table.")
+        raise InputError(
+            "query-without-gold",
+            f"The query {query_id} has no gold passages, or is not there.",
+            "Name one of the table.",
+        )
     side = evaluation.gold[query_id]
     verdicts = verdicts_of(line, side)
     proposal = propose(verdicts, _Texts(project, evaluation, [line]).of(line, side, verdicts))
@@ -254,7 +258,7 @@ def check_case(case: str) -> Case:
     """
     if case in CASES:
         return {letter: letter for letter in CASES}[case]
-    raise InputError(f"{quoted(case)} is no case.", f"Use {', '.join(CASES)}.")
+    raise InputError("unknown-kind", f"{quoted(case)} is no case.", f"Use {', '.join(CASES)}.")
 
 
 def confirm_case(
@@ -306,6 +310,10 @@ def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: s
         InputError: the passage is not among the top k, or the value is out of range.
     """
     if passage_id not in map(passage_id_of, row.line.passages):
-        raise InputError(f"The passage {passage_id} is not among those that were read.", "Choose one of the top k.")
+        raise InputError(
+            "passage-not-read",
+            f"The passage {passage_id} is not among those that were read.",
+            "Choose one of the top k.",
+        )
     note = f"case A of {row.line.run} at {row.line.k}"
     judging.judge(project, row.line.query_id, passage_id, value, author, note)

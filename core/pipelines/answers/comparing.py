@@ -92,13 +92,18 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
         InputError: it asks no model, a setting makes no sense, or there is no such prompt.
     """
     if answer_judge(plan.judge).needs != "model":
-        raise InputError(f"The judge {plan.judge} asks no model.", "It computes at once: exam reteval --judge NAME.")
+        raise InputError(
+            "answer-judge-without-model",
+            f"The judge {plan.judge} asks no model.",
+            "It computes at once: exam reteval --judge NAME.",
+        )
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
     prompt = fitting.get(plan.prompt or PROMPTS[plan.judge])
     form = "yes-no" if plan.judge == "llm" else "rating"
     if prompt is None or prompt.form != form:
         raise InputError(
+            "unknown-prompt",
             f"There is no prompt '{plan.prompt}' for the judge {plan.judge}.",
             f"There are: {', '.join(sorted(fitting))}.",
         )
@@ -128,6 +133,7 @@ def judge_again(project: Project, model: AnswerModel) -> ReadyJudge:
     ready = make_judge(project, JudgePlan(kept["judge"], settings, kept["prompt"], model.name))
     if ready.model.fingerprint != model.fingerprint:
         raise InputError(
+            "model-changed",
             f"The model or the prompt of '{model.name}' is another one than when it was added.",
             "Give it another name, so that its verdicts are told apart from those before.",
         )
@@ -180,7 +186,9 @@ def verdicts(
     """
     told = answer_judge(judge)
     if threshold is not None and not 0 <= threshold <= told.top:
-        raise InputError(f"The threshold {threshold:g} is out of range.", f"Use 0 to {told.top:g}.")
+        raise InputError(
+            "threshold-out-of-range", f"The threshold {threshold:g} is out of range.", f"Use 0 to {told.top:g}."
+        )
     wanted = list(dict.fromkeys(pairs))
     if told.needs != "model":
         scores = judge_scores(judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project))

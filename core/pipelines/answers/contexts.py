@@ -72,7 +72,9 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
         return found
     known = {one.query_id for one in found}
     if lost := [query_id for query_id in query_ids if query_id not in known]:
-        raise InputError(f"There is no query {first_few(lost)} with words.", "Import the queries with their words.")
+        raise InputError(
+            "unknown-query", f"There is no query {first_few(lost)} with words.", "Import the queries with their words."
+        )
     return [one for one in found if one.query_id in set(query_ids)]
 
 
@@ -94,7 +96,9 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     every = ranking_runs(project)
     if not every:
         raise InputError(
-            "The project has no runs.", "Import some: exam import runs FILE; or make one: exam answers retrieve."
+            "no-runs",
+            "The project has no runs.",
+            "Import some: exam import runs FILE; or make one: exam answers retrieve.",
         )
     return every
 
@@ -144,12 +148,15 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     known = gold_sources(project)
     if not known:
         raise InputError(
+            "no-gold-passages",
             "Nothing says which passages are gold.",
             "Import judgments (exam import qrels FILE) or gold texts (exam import responses FILE --gold).",
         )
     wanted = gold.against or tuple(known[:1])
     if strange := [name for name in wanted if name not in known]:
-        raise InputError(f"There is no source '{strange[0]}' of gold passages.", f"There are: {first_few(known)}.")
+        raise InputError(
+            "unknown-source", f"There is no source '{strange[0]}' of gold passages.", f"There are: {first_few(known)}."
+        )
     found: dict[str, dict[str, Read]] = {}
     for query_id, passage_id, text_key in project.rows(
         "SELECT query_id, passage_id, text_key FROM ("

@@ -61,11 +61,13 @@ def evaluate(project: Project, view: View) -> Evaluation:
 
 def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
     if not view.ks or min(view.ks) < 1:
-        raise InputError("There is no depth to look at.", "Give k from 1.")
+        raise InputError("depth-out-of-range", "There is no depth to look at.", "Give k from 1.")
     gold = gold_passages(project, view.gold)
     queries = [query for query in asked_queries(project) if query.query_id in gold]
     if not queries:
-        raise InputError("No query has gold passages with a text.", "Import their texts, or name another source.")
+        raise InputError(
+            "no-gold-texts", "No query has gold passages with a text.", "Import their texts, or name another source."
+        )
     said = _Said(generated_of(project, generator.key), view.temperature)
     ranked = tops(project, runs, max(view.ks))
     drawn = {one.query_id: said.draws(one, context_of(gold[one.query_id])) for one in queries}
@@ -155,6 +157,7 @@ class _Judged:
                 self.model = find_answer_model(project, "judge", view.judge_model)
                 if self.model not in known:
                     raise InputError(
+                        "answer-judge-of-another-kind",
                         f"'{self.model.name}' is no judge of the kind {view.judge}.",
                         f"Use --judge {self.model.parameters.get('judge')}.",
                     )

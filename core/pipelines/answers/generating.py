@@ -164,13 +164,18 @@ def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int 
 
 def _check(wanted: Wanted) -> None:
     if wanted.runs == () and not wanted.from_gold:
-        raise InputError("No answers are asked for.", "Name runs, or ask for answers from the gold passages.")
+        raise InputError(
+            "no-answers-wanted", "No answers are asked for.", "Name runs, or ask for answers from the gold passages."
+        )
     if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
-        raise InputError("A number is out of range.", "k and draws are at least 1, the seed at least 0.")
+        raise InputError(
+            "parameter-out-of-range", "A number is out of range.", "k and draws are at least 1, the seed at least 0."
+        )
     if not wanted.ks and wanted.runs != ():
-        raise InputError("It is not said from how many passages.", "Give at least one k.")
+        raise InputError("depth-out-of-range", "It is not said from how many passages.", "Give at least one k.")
     if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
         raise InputError(
+            "draws-at-temperature-zero",
             f"{wanted.draws} draws at temperature {wanted.temperature:g} cannot be told apart.",
             "Draw at a temperature above 0, or once.",
         )

@@ -129,17 +129,27 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     """
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     if plan.order not in ORDERS:
-        raise InputError(f"There is no order '{plan.order}' of passages.", f"There are: {', '.join(ORDERS)}.")
+        raise InputError(
+            "unknown-passage-order",
+            f"There is no order '{plan.order}' of passages.",
+            f"There are: {', '.join(ORDERS)}.",
+        )
     if plan.rule is not None:
         if plan.order != ORDER:
-            raise InputError(f"The rule {plan.rule} takes passages {ORDER} alone.", "Name a model, or no order.")
+            raise InputError(
+                "settings-for-a-rule",
+                f"The rule {plan.rule} takes passages {ORDER} alone.",
+                "Name a model, or no order.",
+            )
         return _by_rule(plan.rule, settings, plan.name)
     if "temperature" in settings:
         raise InputError(
-            "A generator has no temperature of its own.", "Answers from runs have 0; give that of the draws from gold."
+            "useless-parameter",
+            "A generator has no temperature of its own.",
+            "Answers from runs have 0; give that of the draws from gold.",
         )
     if plan.n_tokens < 1 or plan.max_tokens < 1:
-        raise InputError("A number of tokens is below 1.", "Give whole numbers from 1.")
+        raise InputError("parameter-out-of-range", "A number of tokens is below 1.", "Give whole numbers from 1.")
     prompt = _prompt(project, plan.prompt)
     where = back_end_name(settings)
     _, model = make_back_end(settings)
@@ -173,6 +183,7 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
     """
     if model.from_elsewhere:
         raise InputError(
+            "answers-from-a-file",
             f"The answers of '{model.name}' came with a file: nothing says how it is asked.",
             "Choose another generator.",
         )
@@ -190,6 +201,7 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
         )
     if ready.model.fingerprint != model.fingerprint:
         raise GradingError(
+            "model-changed",
             f"The model or the prompt of '{model.name}' is another one than when it was added.",
             "Give it another name, so that its answers are told apart from those before.",
         )
@@ -198,11 +210,15 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
 
 def _by_rule(rule: Rule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
     if rule not in RULES:
-        raise InputError(f"There is no generator '{rule}'.", f"There are: {', '.join(RULES)}; or name a model.")
+        raise InputError(
+            "unknown-generator-rule",
+            f"There is no generator '{rule}'.",
+            f"There are: {', '.join(RULES)}; or name a model.",
+        )
     prompt = prompts_of_extraction()
     if rule == "nearest-sentence":
         if settings:
-            raise InputError(f"The rule {rule} takes no settings of a model.", "Leave them out.")
+            raise InputError("settings-for-a-rule", f"The rule {rule} takes no settings of a model.", "Leave them out.")
         model = "all-MiniLM-L6-v2"
     else:
         model = _extractive(settings).spec.model
@@ -245,7 +261,9 @@ def _dtype(settings: Mapping[str, Any]) -> str:
 def _prompt(project: Project, name: str) -> Prompt:
     fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
     if name not in fitting:
-        raise InputError(f"There is no prompt '{name}' for answers.", f"There are: {', '.join(sorted(fitting))}.")
+        raise InputError(
+            "unknown-prompt", f"There is no prompt '{name}' for answers.", f"There are: {', '.join(sorted(fitting))}."
+        )
     return fitting[name]
 
 

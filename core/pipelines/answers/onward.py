@@ -47,7 +47,7 @@ def make_run(
         GradingError: the encoder cannot be loaded.
     """
     if name in run_names(project):
-        raise InputError(f"There is a run '{name}' already.", "Give this one another name.")
+        raise InputError("name-taken", f"There is a run '{name}' already.", "Give this one another name.")
     queries = asked_queries(project)
     rankings, made_by = rank_passages(
         project, {query.query_id: query.text for query in queries}, "queries", retriever, depth, tell
@@ -85,6 +85,7 @@ def answers_as_responses(
     # It begins the ids of passages, which stand in one column of TREC files.
     if name is not None and clean_text(name).split() != [name]:
         raise InputError(
+            "invalid-name",
             f"The name '{one_line(name, 60)}' of the system is not one word.",
             "Give one without spaces, as it stands in a column of TREC files.",
         )
@@ -100,6 +101,7 @@ def answers_as_responses(
             found.append(Response(system, query.query_id, answer.text, file=generator.name))
     if not found:
         raise InputError(
+            "no-answers-from-run",
             f"{generator.name} has not answered from {run} at {k}.",
             "Generate the answers first: exam answers generate.",
         )

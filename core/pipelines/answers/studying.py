@@ -95,7 +95,9 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
         InputError: the depth is not looked at.
     """
     if k not in evaluation.view.ks:
-        raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
+        raise InputError(
+            "unknown-depth", f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}."
+        )
     every = list(evaluation.gold)
     with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
     told: dict[Measured, list[str]] = {
@@ -171,16 +173,19 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
     verdicts = how_many(sum(map(len, known.values())), "verdicts")
     if not known:
         raise InputError(
+            "no-human-verdicts",
             "There are no verdicts of people on answers to queries with gold answers.",
             "Import some: exam import answer-verdicts FILE.",
         )
     if not any(key in asked for key, _ in known):
         raise InputError(
+            "no-verdicts-with-gold",
             f"People gave {verdicts}, none of them on an answer to a query with gold answers, as judges need.",
             "Import the queries with theirs, JSONL with query_id, text and answers on each line: on the Home screen, or"
             " with exam import queries FILE.",
         )
     raise InputError(
+        "undecided-verdicts",
         f"Of every answer to a query with gold answers as many say that it is right as that it is not ({verdicts}).",
         "Choose one of those who say so, or import further verdicts: exam import answer-verdicts FILE.",
     )
@@ -202,7 +207,11 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
         if query_id in asked
     ]
     if not found:
-        raise InputError("No verdict is of a query with gold answers.", "Import the queries with their answers.")
+        raise InputError(
+            "no-verdicts-with-gold",
+            "No verdict is of a query with gold answers.",
+            "Import the queries with their answers.",
+        )
     return found
 
 
@@ -249,7 +258,9 @@ def agreement(
         GradingError: the encoder cannot be loaded.
     """
     if strange := [name for name in judges or () if name not in JUDGES]:
-        raise InputError(f"'{strange[0]}' is no judge of answers.", f"There are: {', '.join(JUDGES)}.")
+        raise InputError(
+            "unknown-answer-judge", f"'{strange[0]}' is no judge of answers.", f"There are: {', '.join(JUDGES)}."
+        )
     found = []
     models = answer_models(project, "judge")
     for name, judge in JUDGES.items():

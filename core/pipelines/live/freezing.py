@@ -101,14 +101,17 @@ def freeze(
             came is kept then, and there is no run.
     """
     if name in run_names(project):
-        raise InputError(f"There is a run '{name}' already.", "A frozen run stays as it is: choose another name.")
+        raise InputError(
+            "name-taken", f"There is a run '{name}' already.", "A frozen run stays as it is: choose another name."
+        )
     queries = asked_queries(project, query_ids)
     if not queries:
-        raise InputError("There are no queries with words.", "Import queries.")
+        raise InputError("no-queries", "There are no queries with words.", "Import queries.")
     asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
     opened = next((one for one in freezes(project) if one.name == name), None)
     if opened is not None and opened.asked != asked:
         raise InputError(
+            "freeze-of-another-request",
             f"The freeze '{name}' was begun with another request.",
             f"Go on with the file as it was, or give it up: exam target drop {name}.",
         )
@@ -125,6 +128,7 @@ def freeze(
             drop_freeze(project, name, author)
         hint = f"{len(kept):,} came and are kept. Freeze again as {name} to ask the others, or add --allow-failed."
         raise GradingError(
+            "queries-failed",
             f"{how_many(len(failed), 'queries')} of {len(queries):,} failed; the first is {first}: {reason}.",
             hint if kept else "Nothing was kept. See that the target is well.",
         )
@@ -198,6 +202,7 @@ def _ask(
         commit()
         by = str(stopped).rstrip(".") or "Stopped from the keyboard"
         raise GradingError(
+            "freeze-interrupted",
             f"{by}: {came:,} of {len(queries):,} queries came and are kept.",
             "Freeze again under the same name to ask the rest.",
         ) from None

@@ -91,25 +91,27 @@ def read_target(text: str, file: str) -> Target:
     hint = "It needs url, request (with {query}), and passages or answer: see the documentation of exam target."
     told = read_yaml(text, file, hint)
     if not isinstance(told, dict):
-        raise InputError(f"{file} holds no fields of a target.", hint)
+        raise InputError("invalid-target", f"{file} holds no fields of a target.", hint)
     known = {one.name: one for one in fields(Target)}
     if strange := sorted(str(name) for name in told if name not in known):
         raise InputError(
-            f"{file} has {quoted(strange[0])}, which a target has not.", f"It may have {', '.join(known)}."
+            "invalid-target",
+            f"{file} has {quoted(strange[0])}, which a target has not.",
+            f"It may have {', '.join(known)}.",
         )
     numbers = {"k": int, "concurrency": int, "attempts": int, "rate": (int, float), "timeout_s": (int, float)}
     for name, value in told.items():
         kind: Any = dict if name == "request" else numbers.get(name, str)
         if value is None or isinstance(value, bool) or not isinstance(value, kind):
-            raise InputError(f"The {name} of {file} is of another kind than it has to be.", hint)
+            raise InputError("invalid-target", f"The {name} of {file} is of another kind than it has to be.", hint)
     if "url" not in told or "request" not in told or not (told.get("passages") or told.get("answer")):
-        raise InputError(f"{file} does not say where to ask, what to send, or what to read.", hint)
+        raise InputError("invalid-target", f"{file} does not say where to ask, what to send, or what to read.", hint)
     target = Target(**told)
     checked_host(target.url)
     if target.method not in get_args(FetchMethod):
-        raise InputError(f"The method of {file} is {quoted(target.method)}.", "Use POST or GET.")
+        raise InputError("invalid-target", f"The method of {file} is {quoted(target.method)}.", "Use POST or GET.")
     if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
-        raise InputError(f"{file} asks for no query, or for no passages.", hint)
+        raise InputError("invalid-target", f"{file} asks for no query, or for no passages.", hint)
     for name in ("passages", "id", "text", "score", "answer"):
         path_of(getattr(target, name))
     return target
@@ -145,7 +147,9 @@ def path_of(path: str) -> list[str | int]:
         at += path[at] == "." and at > 0
         step = _STEP.match(path, at)
         if step is None:
-            raise InputError(f"{quoted(path)} is no path.", "Write names with points between, and [0] or [*].")
+            raise InputError(
+                "invalid-path", f"{quoted(path)} is no path.", "Write names with points between, and [0] or [*]."
+            )
         steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
         at = step.end()
     return steps

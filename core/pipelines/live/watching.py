@@ -76,13 +76,19 @@ def measure_fall(
     check_runs(project, [before, after])
     board = leaderboard(project, measure, source, policy or Policy())
     if not board.per_query:
-        raise InputError(f"{source} has no scores by query.", "Name a source of judgments, or exam.")
+        raise InputError(
+            "no-scores-by-query", f"{source} has no scores by query.", "Name a source of judgments, or exam."
+        )
     old, new = (board.per_query.get(run, {}) for run in (before, after))
     # A query that a freeze has nothing for scores 0 there, as on the leaderboard.
     names = list(board.query_ids)
     differences = np.array([new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64)
     if len(names) < 2:
-        raise InputError("There are fewer than two queries to compare.", "Import judgments, or grade the passages.")
+        raise InputError(
+            "too-few-queries",
+            "There are fewer than two queries to compare.",
+            "Import judgments, or grade the passages.",
+        )
     drawn = np.random.default_rng(seed).integers(0, len(names), size=(SAMPLES, len(names)))
     low, high = np.quantile(differences[drawn].mean(axis=1), (0.025, 0.975)).tolist()
     p = float(randomisation_test(differences[:, None], seed=seed)[0])

@@ -183,7 +183,7 @@ def _ratings_of_passage(
 ) -> tuple[dict[str, Question], dict[str, int | None]]:
     """The questions of a query, and the rating of those that count for a passage; None where there is none."""
     if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
-        raise InputError(f"There is no query {query_id}.", "Choose one from the list.")
+        raise InputError("unknown-query", f"There is no query {query_id}.", "Choose one from the list.")
     if base.grader.spec.method == "direct":
         questions = [query_as_question(project, query_id)]
     else:
@@ -191,6 +191,10 @@ def _ratings_of_passage(
     asked = scored(questions, base.grader)
     known = load_ratings(project, base, query_id, asked)
     if passage_id not in known.passage_ids:
-        raise InputError(f"There is no passage {passage_id} for the query {query_id}.", "Choose one from the list.")
+        raise InputError(
+            "unknown-passage",
+            f"There is no passage {passage_id} for the query {query_id}.",
+            "Choose one from the list.",
+        )
     row = known.passage_ids.index(passage_id)
     return {q.question_id: q for q in questions}, ratings_of_passage(base, known, questions, row)

@@ -93,12 +93,17 @@ def check_next(
     """
     if isinstance(left, Person) or isinstance(right, Person):
         raise InputError(
+            "person-without-leaderboard",
             "A person's ratings are about questions: they make no leaderboard of their own.",
             "Compare labels or judgments, or take the worst first.",
         )
     wanted = parse_measure(measure)
     if not wanted.takes_judgments:
-        raise InputError(f"{wanted} is not computed from relevance values.", "Choose another measure, such as nDCG@10.")
+        raise InputError(
+            "not-a-label-measure",
+            f"{wanted} is not computed from relevance values.",
+            "Choose another measure, such as nDCG@10.",
+        )
     name = wanted.name
     found = match(project, left, right)
     side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"

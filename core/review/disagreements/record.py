@@ -86,6 +86,7 @@ class AlreadySettled(InputError):
 
     def __init__(self, settling: Settling) -> None:
         super().__init__(
+            "already-settled",
             f"{settling.author} settled this case meanwhile: {settling.reason}",
             "Look at it; where it is wrong, reopen it.",
         )

@@ -126,6 +126,7 @@ def match(project: Project, left: Side, right: Side) -> Matched:
     about_questions = any(isinstance(side, Person) for side in sides)
     if about_questions and any(isinstance(side, Judgments) for side in sides):
         raise InputError(
+            "sides-not-comparable",
             "A person's ratings are about questions, judgments are about passages.",
             "Compare the person with a grader, or with another person.",
         )
@@ -196,6 +197,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
     source = find_source(project, side.source)
     if source not in sources(project):
         raise InputError(
+            "source-without-judgments",
             f"'{source}' is a leaderboard: it says nothing of single passages.",
             "Name a source of judgments; exam import qrels FILE brings one in.",
         )
@@ -224,7 +226,9 @@ def _person(project: Project, side: Person, version: int) -> _Resolved:
     known = people(project)
     if side.author not in known:
         names = ", ".join(f"'{author}'" for author in known) or "nobody yet"
-        raise InputError(f"'{side.author}' has rated nothing here.", f"Overrides were given by: {names}.")
+        raise InputError(
+            "person-without-ratings", f"'{side.author}' has rated nothing here.", f"Overrides were given by: {names}."
+        )
 
     def values() -> Values:
         # A rating of an older wording says nothing of the question as it is.

@@ -105,7 +105,9 @@ def read_passage(
         [query_id, passage_id],
     )
     if not known:
-        raise InputError(f"There is no query {query_id}, or no passage {passage_id}.", "Choose one from the list.")
+        raise InputError(
+            "unknown-passage", f"There is no query {query_id}, or no passage {passage_id}.", "Choose one from the list."
+        )
     query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
     base = basis(project, policy) if policy is not None and graders(project) else None
     looked_at = [find_grader(project, name) for name in shown] or ([base.grader] if base is not None else [])

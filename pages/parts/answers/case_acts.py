@@ -78,7 +78,7 @@ def draw(project: Project, view: View) -> None:
 def _place(act: Act) -> tuple[str, str, int]:
     found = desk.place_of(str(act["case"]))
     if found is None:
-        raise WorkbenchError("This case is not there any more.", "Go on to the next one.")
+        raise WorkbenchError("unknown-case", "This case is not there any more.", "Go on to the next one.")
     return found
 
 
@@ -143,7 +143,7 @@ def _add_answer(at: Desk, act: Act) -> None:
     query_id, run, k = _place(act)
     answer = case_at(at.project, at.evaluation, query_id, run, k).line.answer
     if answer is None:
-        raise WorkbenchError("There is no answer to add.", "Go on to the next case.")
+        raise WorkbenchError("unknown-answer", "There is no answer to add.", "Go on to the next case.")
     add_gold_answer(at.project, query_id, answer, ui.author())
     at.say(
         f"“{ui.shortened(answer, 80)}” is a gold answer of the query now.",

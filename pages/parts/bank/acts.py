@@ -38,7 +38,9 @@ def do(here: Window, act: Act) -> None:
     if name not in ACTS:
         return
     if shown is None:
-        raise InputError("This was done in another project, or under another name.", "Open that again.")
+        raise InputError(
+            "other-project-or-name", "This was done in another project, or under another name.", "Open that again."
+        )
     changes = name in CHANGES or (name == "dialog" and act.get("name") in DIALOGS_TO_CHANGE)
     if changes and not shown.author:
         here.nameless = True
@@ -74,7 +76,7 @@ def _question(shown: Shown, key: str) -> Question:
     """A question as the window showed it, or as the person's drafts have it where it came since."""
     if found := shown.questions.get(key) or _there(shown, key):
         return found
-    raise InputError("This question is not there any more.", "Add it again.")
+    raise InputError("unknown-question", "This question is not there any more.", "Add it again.")
 
 
 def _read(field: str, value: Any, unknown: bool) -> object:
@@ -91,7 +93,7 @@ def _read(field: str, value: Any, unknown: bool) -> object:
         return str(value)
     if (field == "text" or field in OPTIONAL) and isinstance(value, str | None):
         return (value or "").strip() or None if unknown or field in OPTIONAL else value or ""
-    raise InputError(f"This is no {field}: {value!r}", "Give another.")
+    raise InputError("invalid-field", f"This is no {field}: {value!r}", "Give another.")
 
 
 def _add(here: Window, shown: Shown, act: Act) -> None:

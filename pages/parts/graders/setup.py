@@ -337,9 +337,13 @@ def _endpoint_details(form: Form) -> None:
         try:
             fields = json.loads(given)
         except ValueError as error:
-            raise InputError(f"The further fields are no JSON: {error}.", 'Write them as {"seed": 1}.') from error
+            raise InputError(
+                "invalid-further-fields", f"The further fields are no JSON: {error}.", 'Write them as {"seed": 1}.'
+            ) from error
         if not isinstance(fields, dict):
-            raise InputError("The further fields are no JSON object.", 'Write them as {"seed": 1}.')
+            raise InputError(
+                "invalid-further-fields", "The further fields are no JSON object.", 'Write them as {"seed": 1}.'
+            )
         form.keep("extra", fields)
 
 

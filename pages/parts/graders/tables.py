@@ -159,6 +159,7 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
     read, written = cells.get(READ), cells.get(WRITTEN)
     if read is None or written is None:
         raise InputError(
+            "invalid-price",
             f"The price of {cells.get(MODEL) or 'a model'} is not complete.",
             "Give both amounts; 0 where it costs nothing.",
         )

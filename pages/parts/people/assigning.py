@@ -86,7 +86,11 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
 
             did(assign, "Assigned. Whoever is asked finds it on My work.")
     if pressed:
-        ui.show_error(InputError("No query is chosen, so nobody was asked.", "Choose the query they are to judge."))
+        ui.show_error(
+            InputError(
+                "no-query-named", "No query is chosen, so nobody was asked.", "Choose the query they are to judge."
+            )
+        )
 
 
 def row(project: Project, one: Double, text: str) -> None:

@@ -136,7 +136,9 @@ def _case(desk: Desk, act: Act) -> Row:
     """The case that an act is about, wherever it stands by now."""
     row = row_of(desk.project, desk.left, desk.right, _place(act["case"]))
     if row is None:
-        raise WorkbenchError("One of the sides says nothing of this case any more.", "Go on to the next one.")
+        raise WorkbenchError(
+            "unknown-case", "One of the sides says nothing of this case any more.", "Go on to the next one."
+        )
     return row
 
 

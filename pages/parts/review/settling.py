@@ -136,7 +136,9 @@ def settle(
         return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
         if not reason.strip():
-            raise InputError("The reason is empty.", "Say in a few words what is wrong with the question.")
+            raise InputError(
+                "empty-reason", "The reason is empty.", "Say in a few words what is wrong with the question."
+            )
         awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":

@@ -109,7 +109,9 @@ def save_all(
         for act in filter(asked.take, acts):
             try:
                 if act["home"] != home:
-                    raise WorkbenchError("It was given in another project.", "Open that project and give it once more.")
+                    raise WorkbenchError(
+                        "other-project", "It was given in another project.", "Open that project and give it once more."
+                    )
                 saved.append(save(act, author))
             except WorkbenchError as error:
                 lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Give it once more.'}")
@@ -119,7 +121,7 @@ def save_all(
         st.toast(said, icon=":material/gavel:")
     when, words = asked.refused
     if words and time.monotonic() - when < TOLD:
-        raise WorkbenchError(words)
+        raise WorkbenchError("not-saved", words)
 
 
 def _author(asked: Asked) -> str:

@@ -50,6 +50,7 @@ def can_log_in() -> None:
     """
     if "auth" not in visitor.secrets() and needed():
         raise InputError(
+            "no-login",
             "Nobody can log in here: the secrets of this server do not say with whom.",
             "Whoever runs it writes the section [auth] into its secrets.toml (docs/team.md), and starts it anew.",
         )
@@ -121,14 +122,15 @@ def proven(said: Mapping[str, Any] | None) -> str:
         NotAllowed: there is no login, it has ended, or it is for another application.
     """
     if said is None or _mark(said) in _ended:
-        raise NotAllowed("You are not logged in.", "Log in, and follow the link once more.")
+        raise NotAllowed("not-logged-in", "You are not logged in.", "Log in, and follow the link once more.")
     if not meant_for_us(said):
         raise NotAllowed(
+            "not-logged-in",
             "Your login was made for another application.",
             "Log in again. If that does not help, tell whoever runs this server: its client id is not the provider's.",
         )
     if expired(said):
-        raise NotAllowed("Your login has ended.", "Log in again: nothing that you saved is lost.")
+        raise NotAllowed("not-logged-in", "Your login has ended.", "Log in again: nothing that you saved is lost.")
     return identity_of(said)
 
 
@@ -163,6 +165,7 @@ def passed() -> bool:
         told = error
     if ways and st.query_params.get(WORD) == REFUSED and claims() is None:
         told = NotAllowed(
+            "not-logged-in",
             "You were not logged in: the provider refused, or what it said of you was not sound.",
             "Log in again. If that does not help, tell whoever runs this server: the reason is in its log.",
         )

@@ -48,11 +48,12 @@ def choose_endpoint(
     offered = {one.name: one for one in offered_endpoints()}
     free = current().any_address
     if not offered and not free:
-        raise InputError("No endpoint is set up on this server.", HOW)
+        raise InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
     known = _known(stored, offered)
     set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
     if bound and set_up and known is None and not free:
         raise InputError(
+            "address-not-offered",
             "The address of this grader is not among the endpoints that this server offers.",
             f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
         )
@@ -181,9 +182,10 @@ def choose_local(
         return given or default
     offered = offered_models()
     if not offered:
-        raise InputError("No model on its own computer is offered by this server.", HOW)
+        raise InputError("no-model-offered", "No model on its own computer is offered by this server.", HOW)
     if bound and stored and stored not in offered:
         raise InputError(
+            "model-not-offered",
             "The model of this grader is not among those that this server offers.",
             f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
         )

@@ -47,11 +47,13 @@ def author() -> str:
     if not (name := known()):
         if login.needed():
             # Somebody without a role: it is said why, and whom to ask.
-            raise NotAllowed("You have no role in this project.", "Choose another project, or ask its organizer.")
+            raise NotAllowed(
+                "no-role", "You have no role in this project.", "Choose another project, or ask its organizer."
+            )
         _ask()
         st.rerun()
         # In a callback a rerun only comes after it.
-        raise WorkbenchError("Your name is not known yet.", "Give it, and do it once more.")
+        raise WorkbenchError("no-name", "Your name is not known yet.", "Give it, and do it once more.")
     return name
 
 

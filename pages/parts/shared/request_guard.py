@@ -73,7 +73,11 @@ class RequestGuard:
         try:
             kept = sum(len(file.data) for file in files.values())
             if size and self._arriving[session] + kept > (most := limit("UPLOADS")):
-                raise TooMuch(exceeded("the uploads of this tab are larger than", "UPLOADS", most), "Reload the page.")
+                raise TooMuch(
+                    "request-too-large",
+                    exceeded("the uploads of this tab are larger than", "UPLOADS", most),
+                    "Reload the page.",
+                )
             yield
         finally:
             # Without the sessions of which nothing is arriving.
@@ -94,9 +98,11 @@ def _check_person(request: HTTPConnection, path: str) -> None:
     if login.needed():
         person = login.proven(login.claims_in(request.cookies))
         if not with_role(ui.project_files(), person):
-            raise NotAllowed("You have no role in any project of this server.", "Ask an organizer for one.")
+            raise NotAllowed("no-role", "You have no role in any project of this server.", "Ask an organizer for one.")
         if MEDIA in path and not path.partition(MEDIA)[2].startswith(lasting_files.mark_of(person)):
-            raise NotAllowed("This file is not yours.", "Download it from a screen of your own.")
+            raise NotAllowed(
+                "file-of-another-person", "This file is not yours.", "Download it from a screen of your own."
+            )
 
 
 def forget(files: Iterable[UploadedFile]) -> None:

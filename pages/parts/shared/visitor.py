@@ -88,6 +88,7 @@ def _read() -> Mapping[str, Any]:
         there = True
     if there:
         raise InputError(
+            "secrets-unreadable",
             "The secrets of this server cannot be read, so that nobody is let in.",
             "Whoever runs it mends its secrets.toml (the log names the line), or who may read it, and starts it anew.",
         )

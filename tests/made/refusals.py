@@ -1,0 +1,51 @@
+"""Errors by their codes: tests compare these and the values in a message, never its sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from click.testing import Result
+
+from core.errors import InputError, WorkbenchError
+
+
+def names(text: str, value: str) -> bool:
+    """Whether a text has a value that is not a part of a longer word or number."""
+    before, after = (r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else "")
+    return re.search(before + re.escape(value) + after, text) is not None
+
+
+def check_error(error: BaseException | None, code: str, *values: str) -> None:
+    """Check that an error has a code, and that its message with the hint has each value."""
+    assert isinstance(error, WorkbenchError), repr(error)
+    assert error.code == code, f"{error.code}: {error}"
+    lacking = [value for value in values if not names(str(error), value)]
+    assert not lacking, f"{error} lacks {lacking}"
+
+
+@contextmanager
+def refusal(
+    code: str, *values: str, kind: type[WorkbenchError] = InputError
+) -> Iterator[pytest.ExceptionInfo[WorkbenchError]]:
+    """Expect that the block raises an error of the workbench.
+
+    Args:
+        code: of the error.
+        values: each occurs in its message or hint.
+        kind: class of the error.
+
+    Yields:
+        What was raised, once the block has ended.
+    """
+    with pytest.raises(kind) as caught:
+        yield caught
+    check_error(caught.value, code, *values)
+
+
+def failed(result: Result) -> str:
+    """The code of the error that ended a command of click's runner."""
+    assert isinstance(result.exception, WorkbenchError), repr(result.exception)
+    return result.exception.code

@@ -1,0 +1,189 @@
+"""The texts of errors and the summaries of commands are in one file, `tests/texts.txt`; no other test compares them.
+
+`python -m tests.test_texts` writes the file again. Look at what changed in it before you commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from core.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = Path(__file__).with_name("texts.txt")
+KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+BASE = "WorkbenchError"
+REASONS = {
+    "Refused": 0,
+    "_Broken": 0,
+    "Problem": 2,
+    "refuse": 2,
+    "remark": 2,
+    "stop": 2,
+    "refused": 2,
+    "refuse_or_remark": 2,
+}
+"""Calls that give the code and the reason of a line of a file, with the place of the code."""
+PASSED_ON = (
+    "code",
+    "error.code",
+    "refused.code",
+    "fault.code",
+    "broken.code",
+    "found.code",
+    "problems[0].code",
+    "what",
+)
+"""Codes that come from another error, or with a table."""
+NOT_YET = (
+    "tests/",
+    "tests/cascade",
+    "tests/fuzz",
+    "tests/graders/test_cluster_course.py",
+    "tests/graders/test_on_ray.py",
+    "tests/grading/test_batches.py",
+    "tests/grading/test_shards.py",
+    "tests/pages",
+)
+"""Tests that still compare sentences of errors."""
+
+
+def product() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module of the product, parsed."""
+    for folder in ("core", "pages"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path, ast.parse(path.read_text())
+
+
+def error_classes() -> set[str]:
+    """The names of the classes of errors of the workbench."""
+    bases = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for _, module in product()
+        for node in ast.walk(module)
+        if isinstance(node, ast.ClassDef)
+    }
+    found, before = {BASE}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {name for name, of in bases.items() if of & found}
+    return found
+
+
+def called(node: ast.Call) -> str:
+    """The last name of what a call calls."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
+    """Every place that builds an error or a reason: where it is, the code, and the texts after it."""
+    classes = error_classes() - {"FileError"}
+    for path, module in product():
+        own = {
+            id(call)
+            for node in ast.walk(module)
+            if isinstance(node, ast.ClassDef) and node.name in classes - {BASE}
+            for call in ast.walk(node)
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__"
+        }
+        for node in ast.walk(module):
+            if not isinstance(node, ast.Call):
+                continue
+            at = 0 if called(node) in classes or id(node) in own else REASONS.get(called(node))
+            if called(node) == "remark" and len(node.args) == 2:
+                # Inside a line of a file, its place is known already.
+                at = 0
+            if at is None or len(node.args) < at + 2 or called(node) in ("AlreadySettled", "CrossedEdit"):
+                continue
+            yield f"{path.relative_to(ROOT)}:{node.lineno}", node.args[at], node.args[at + 1 : at + 3]
+
+
+def codes(code: ast.expr) -> list[str]:
+    """The codes that an expression can give; none for a code that is passed on.
+
+    Raises:
+        ValueError: the expression is neither made of literals nor passes a code on.
+    """
+    if isinstance(code, ast.Constant) and isinstance(code.value, str):
+        return [code.value]
+    if isinstance(code, ast.JoinedStr):
+        return ["".join(part.value if isinstance(part, ast.Constant) else "any" for part in code.values)]  # type: ignore[misc]
+    if isinstance(code, ast.IfExp):
+        return [*codes(code.body), *codes(code.orelse)]
+    if ast.unparse(code) in PASSED_ON:
+        return []
+    if isinstance(code, ast.Call) and ast.unparse(code.func) == "str":
+        # The code of an answer of the server.
+        return [part.value for part in ast.walk(code) if isinstance(part, ast.Constant) and part.value != "code"]  # type: ignore[misc]
+    raise ValueError(ast.unparse(code))
+
+
+def template(text: ast.expr) -> str:
+    """A text with {} for each value in it; the empty text for an expression without a literal."""
+    if isinstance(text, ast.Constant):
+        return str(text.value)
+    if isinstance(text, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in text.values)
+    if isinstance(text, ast.IfExp):
+        return f"{template(text.body)} / {template(text.orelse)}"
+    return "{}"
+
+
+def summaries(command: click.Command, path: str = "exam") -> Iterator[tuple[str, str]]:
+    """A command and those in it, each with the first sentence of its help."""
+    yield path, (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in sorted(command.list_commands(context)):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from summaries(inner, f"{path} {name}")
+
+
+def texts() -> str:
+    """The content of the file."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for _, code, words in sites():
+        for name in codes(code):
+            found[name].add(" | ".join(map(template, words)))
+    errors = [line for name in sorted(found) for line in (name, *(f"  {text}" for text in sorted(found[name])))]
+    commands = [line for path, said in summaries(cli) for line in (path, f"  {said}")]
+    return "\n".join(["# Errors", *errors, "", "# Commands", *commands, ""])
+
+
+def test_the_texts_of_errors_and_commands_are_those_of_the_file() -> None:
+    assert texts() == TEXTS.read_text(), "Run: python -m tests.test_texts"
+
+
+def test_every_error_has_a_literal_code_in_kebab_case() -> None:
+    found = list(sites())
+    wrong = [(place, name) for place, code, _ in found for name in codes(code) if not KEBAB.fullmatch(name)]
+    assert len(found) > 900 and not wrong
+
+
+def test_no_test_expects_an_error_of_the_workbench_by_its_sentence() -> None:
+    classes = error_classes()
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if not str(path.relative_to(ROOT)).startswith(NOT_YET)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.raises"
+        if any(word.arg == "match" for word in node.keywords) and called_classes(node) & classes
+    ]
+    assert found == []
+
+
+def called_classes(node: ast.Call) -> set[str]:
+    """The names of the exceptions that a call of `pytest.raises` expects."""
+    return {name.id for arg in node.args for name in ast.walk(arg) if isinstance(name, ast.Name)}
+
+
+if __name__ == "__main__":
+    TEXTS.write_text(texts())
