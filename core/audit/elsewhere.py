@@ -39,7 +39,7 @@ def sheet(
     form: SheetForm = "tsv",
     assessor: str | None = None,
     most: int | None = None,
-    deliver: Callable[[str], object] | None = None,
+    deliver: Callable[[str], object] = lambda _: None,
 ) -> Sheet:
     """The open passages of the newest batch that nobody holds, with the queries' questions and without any label.
 
@@ -74,8 +74,7 @@ def sheet(
         places = [place for of_query in chosen.values() for place in of_query]
         log(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
         text = write_sheet(_lines(project, audit, places), form)
-        if deliver is not None:
-            deliver(text)
+        deliver(text)
     return Sheet(text, len(places), len(chosen))
 
 

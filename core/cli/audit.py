@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from core import audit as room
-from core.atomic_files import write_file
 from core.audit import AIMS, Aim, Audit, Goal, find_audit
 from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
-from core.cli.guests import File
+from core.cli.guests import File, deliver
 from core.cli.options import (
     MOST_DRAWS,
     Whole,
@@ -194,13 +193,15 @@ def export(
     project_path: Path | None, name: str | None, output: str, form: SheetForm, assessor: str | None, most: int | None
 ) -> None:
     """Write the open passages of a batch into a file, to be judged elsewhere; exam audit import takes it in."""
-
-    def deliver(text: str) -> None:
-        if output != "-":
-            write_file(Path(output), text.encode())
-
     with opened(project_path) as project:
-        sheet = room.sheet(project, find_audit(project, name), form, assessor, most, deliver)
+        sheet = room.sheet(
+            project,
+            find_audit(project, name),
+            form,
+            assessor,
+            most,
+            lambda text: deliver({output: text.encode()}),
+        )
     if output == "-":
         sys.stdout.buffer.write(sheet.text.encode())
         return

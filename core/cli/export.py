@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.atomic_files import write_file, written
 from core.audit import audit_files
 from core.catalogue import how_to_grade
+from core.cli.guests import deliver
 from core.cli.options import counted, tell
 from core.errors import GradingError, InputError
 from core.exchange import (
@@ -59,16 +59,16 @@ class Asked:
     require_complete: bool
 
     def deliver(self, content: bytes) -> None:
-        """Write the file; standard output gets its content at the end of the command."""
-        if self.output != "-":
-            write_file(Path(self.output), content)
+        deliver({self.output: content})
 
     def deliver_both(self, publication: Publication) -> None:
         """Write the qrels and their manifest: both, or if one cannot be written, neither."""
-        assert self.save_manifest is not None
-        with written(self.save_manifest) as made:
-            made.write_bytes(manifest_json(publication.manifest).encode())
-            self.deliver(publication.qrels_bytes)
+        deliver(
+            {
+                str(self.save_manifest): manifest_json(publication.manifest).encode(),
+                self.output: publication.qrels_bytes,
+            }
+        )
 
 
 def export_file(project: Project, what: str, asked: Asked) -> bytes:
@@ -97,7 +97,7 @@ def export_folder(project: Project, asked: Asked) -> None:
         raise InputError(
             "folder-to-standard-output", "A project cannot go to standard output.", "Name a folder or a .zip file."
         )
-    rows = export_project(project, Path(asked.output), current_author())
+    rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
     tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
@@ -173,9 +173,7 @@ def _beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
 
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        content = bundle_again(project, _manifest(asked.manifest), current_author(), _beside)
-        asked.deliver(content)
-        return content
+        return bundle_again(project, _manifest(asked.manifest), current_author(), _beside, asked.deliver)
     _check(project, asked)
     return bundle(project, asked.policy, current_author(), asked.binary, asked.note, _beside, asked.deliver)
 

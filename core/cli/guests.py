@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from core.atomic_files import written
 from core.errors import InputError
 from core.project import ACTS, ActName, Project
 
@@ -50,6 +51,8 @@ class Guest:
     stopped_by: str = ""
     named: str = ""
     failure: str = ""
+    hand_over: Callable[[], None] = lambda: None
+    """Waits until the files that the command has written are in their places, if its caller says so."""
     outputs: dict[str, Path] = field(default_factory=dict)
     """What the command may write: by the words that name each."""
     absent: dict[str, Path] = field(default_factory=dict)
@@ -136,6 +139,23 @@ def close_unfinished(project: Project) -> None:
         from core.grading import close_interrupted
 
         close_interrupted(project)
+
+
+def deliver(files: Mapping[str, bytes]) -> None:
+    """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
+
+    Args:
+        files: contents by path; `-` stands for standard output, which is written at the end of the command.
+
+    Raises:
+        InputError, ProjectError, KeyboardInterrupt: they are not in place. Nothing may be recorded of them.
+    """
+    with ExitStack() as places:
+        for name, content in files.items():
+            if name != "-":
+                places.enter_context(written(Path(name))).write_bytes(content)
+    if (host := guest()) is not None:
+        host.hand_over()
 
 
 NAMED = "exam.files"

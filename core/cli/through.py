@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import click
 
 from core.atomic_files import make_folder, written
-from core.errors import InputError, ProjectError
+from core.errors import InputError, ProjectError, WorkbenchError
 from core.project import Door, current_author, find_door, no_room
 
 HEALTH_SECONDS = 20.0
@@ -81,6 +81,7 @@ def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool], proj
         "author": os.environ.get("EXAM_AUTHOR") or current_author(),
         "number": number,
         "project": project,
+        "places": True,
         "terminal": sys.stderr.isatty(),
         "files": {name: part for part, name in here.items()},
     }
@@ -105,8 +106,8 @@ def _converse(
     connection: http.client.HTTPConnection, door: Door, asked: Mapping[str, Any], files: Mapping[str, str], number: str
 ) -> int:
     boundary = secrets.token_hex(16)
-    head, opened, length = _parts(asked, files, boundary)
-    try:
+    with ExitStack() as reading:
+        head, opened, length = _parts(asked, files, boundary, reading)
         connection.putrequest("POST", _path(door, "run"))
         for name, value in {
             **_who(door),
@@ -119,37 +120,31 @@ def _converse(
             connection.send(start)
             while file is not None and (piece := file.read(PIECE)):
                 connection.send(piece)
-    finally:
-        for file in opened:
-            file.close()
     with _keyboard(door, number):
         try:
-            return _print(_lines(connection.getresponse()))
-        except _Unread:
-            _stop(door, number)
+            return _print(_lines(connection.getresponse()), lambda: _steer("POST", door, number))
+        except (_Unread, WorkbenchError) as error:
+            _steer("DELETE", door, number)
+            if isinstance(error, WorkbenchError):
+                raise
             return 1
 
 
 def _parts(
-    asked: Mapping[str, Any], files: Mapping[str, str], boundary: str
+    asked: Mapping[str, Any], files: Mapping[str, str], boundary: str, reading: ExitStack
 ) -> tuple[list[bytes], list[IO[bytes]], int]:
     """What goes before each file, and at the end; the files; and how many bytes that is in all (RFC 7578)."""
     begin = f"--{boundary}\r\nContent-Disposition: form-data; name="
     before = f'{begin}"request"\r\n\r\n{json.dumps(asked)}\r\n'
     heads, opened, length = [], list[IO[bytes]](), 0
-    try:
-        for part, name in files.items():
-            try:
-                opened.append(_opened(name))
-            except OSError as error:
-                raise InputError("cannot-read-file", f"{name}: cannot be read ({error.strerror}).") from error
-            heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
-            length += os.fstat(opened[-1].fileno()).st_size
-            before = "\r\n"
-    except BaseException:
-        for file in opened:
-            file.close()
-        raise
+    for part, name in files.items():
+        try:
+            opened.append(reading.enter_context(_opened(name)))
+        except OSError as error:
+            raise InputError("cannot-read-file", f"{name}: cannot be read ({error.strerror}).") from error
+        heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
+        length += os.fstat(opened[-1].fileno()).st_size
+        before = "\r\n"
     heads.append(f"{before}--{boundary}--\r\n".encode())
     return heads, opened, length + sum(map(len, heads))
 
@@ -174,7 +169,7 @@ def _keyboard(door: Door, number: str) -> Iterator[None]:
     def stop(signum: int, frame: FrameType | None) -> None:
         for name in before:
             signal.signal(name, signal.default_int_handler)
-        threading.Thread(target=_stop, args=(door, number), daemon=True).start()
+        threading.Thread(target=_steer, args=("DELETE", door, number), daemon=True).start()
 
     before = {name: signal.signal(name, stop) for name in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -186,10 +181,11 @@ def _keyboard(door: Door, number: str) -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def _stop(door: Door, number: str) -> None:
+def _steer(method: str, door: Door, number: str) -> None:
+    """Stop the command in the server (DELETE), or say there that its files are in their places here (POST)."""
     connection = _connect(door, HEALTH_SECONDS)
     with suppress(OSError, http.client.HTTPException):
-        connection.request("DELETE", _path(door, f"run/{number}"), headers=_who(door))
+        connection.request(method, _path(door, f"run/{number}"), headers=_who(door))
         connection.getresponse()
     connection.close()
 
@@ -212,7 +208,7 @@ def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     raise http.client.IncompleteRead(b"")
 
 
-def _print(said: Iterator[dict[str, Any]]) -> int:
+def _print(said: Iterator[dict[str, Any]], placed: Callable[[], None]) -> int:
     # Files come in pieces. They are put in their places together, once all are there.
     with ExitStack() as files:
         made: dict[Path, Path] = {}
@@ -221,7 +217,11 @@ def _print(said: Iterator[dict[str, Any]]) -> int:
                 make_folder(Path(one["folder"]))
             if "exit" in one:
                 return int(one["exit"])
-            if "file" in one:
+            if "place" in one:
+                files.close()
+                made.clear()
+                placed()
+            elif "file" in one:
                 path = Path(one["file"], one.get("within", ""))
                 if path not in made:
                     made[path] = files.enter_context(written(path))

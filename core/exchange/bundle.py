@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Callable, Mapping
 
 from core.errors import InputError, ProjectError
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex
 from core.exchange.publication import Manifest, Publication, as_published, manifest_json, publish, reproduce
-from core.exchange.zipping import write_zip
+from core.exchange.zipping import zipped
 from core.labels import Policy, overrides
 from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project, log, rankings
@@ -63,7 +62,7 @@ def bundle(
     binary: bool = False,
     note: str = "",
     beside: Beside = nothing_beside,
-    deliver: Callable[[bytes], object] | None = None,
+    deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
@@ -85,9 +84,8 @@ def bundle(
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
             log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=hashes, bytes=sizes)
-            packed.append(_packed(files))
-            if deliver is not None:
-                deliver(packed[0])
+            packed.append(zipped(files))
+            deliver(packed[0])
 
         publish(project, policy, author, binary, note, pack)
     return packed[0]
@@ -107,12 +105,19 @@ def bundled(project: Project) -> dict[int, dict[str, int | None]]:
     return found
 
 
-def bundle_again(project: Project, manifest: Manifest, author: str, beside: Beside = nothing_beside) -> bytes:
+def bundle_again(
+    project: Project,
+    manifest: Manifest,
+    author: str,
+    beside: Beside = nothing_beside,
+    deliver: Callable[[bytes], object] = lambda _: None,
+) -> bytes:
     """The bundle of a publication once more, to the byte, whatever was done to the project since.
 
     Args:
         manifest: that of the bundle.
         beside: as when it was made.
+        deliver: writes the zip file. If it fails, nothing is recorded.
 
     Returns:
         A zip file.
@@ -121,8 +126,18 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
         InputError: the manifest is of another project, is not known here, was changed, or no bundle was made of it.
         ProjectError: the project no longer gives this bundle; says which files differ.
     """
-    number = manifest.get("publication")
-    publication = Publication(manifest, reproduce(project, manifest, author))
+    packed: list[bytes] = []
+
+    def pack(content: bytes) -> None:
+        packed.append(zipped(_files_again(project, Publication(manifest, content), beside)))
+        deliver(packed[0])
+
+    reproduce(project, manifest, author, pack)
+    return packed[0]
+
+
+def _files_again(project: Project, publication: Publication, beside: Beside) -> dict[str, bytes]:
+    number = publication.manifest["publication"]
     recorded = [
         detail.get("sha256")
         for detail in map(json.loads, (text for (text,) in project.rows(_MADE, [_ACT])))
@@ -135,7 +150,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
             "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
     known = recorded[0]
-    with as_published(project, manifest) as then:
+    with as_published(project, publication.manifest) as then:
         files = _files(then, publication, _known_of(beside, known))
     now = _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
@@ -146,7 +161,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str, beside: Besi
             f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
             "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
         )
-    return _packed(files)
+    return files
 
 
 def _known_of(beside: Beside, known: Mapping[str, str] | None) -> Beside:
@@ -161,12 +176,6 @@ _MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    write_zip(files, out)
-    return out.getvalue()
 
 
 def _files(project: Project, publication: Publication, beside: Beside) -> dict[str, bytes]:

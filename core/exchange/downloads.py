@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from core.atomic_files import WorkingFolder
 from core.errors import InputError
 from core.exchange.exporting import qrels
 from core.exchange.parquet.project import export_project
-from core.exchange.zipping import write_zip
+from core.exchange.zipping import zipped
 from core.formats import trec_run
 from core.labels import Policy, basis, progress
 from core.project import Project, record
@@ -67,9 +66,7 @@ def runs_zip(project: Project) -> bytes:
         files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
     if not files:
         raise InputError("no-runs", "There are no runs to export.", "Import them: exam import runs FILE...")
-    packed = io.BytesIO()
-    write_zip(files, packed)
-    return packed.getvalue()
+    return zipped(files)
 
 
 def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:

@@ -43,7 +43,7 @@ def publish(
     author: str,
     binary: bool = False,
     note: str = "",
-    deliver: Callable[[Publication], object] | None = None,
+    deliver: Callable[[Publication], object] = lambda _: None,
 ) -> Publication:
     """Make qrels of a policy and record all that it takes to make them again.
 
@@ -96,8 +96,7 @@ def publish(
         )
         log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
         publication = Publication(manifest, content)
-        if deliver is not None:
-            deliver(publication)
+        deliver(publication)
     return publication
 
 
@@ -147,7 +146,7 @@ def publications(project: Project) -> list[Manifest]:
 
 
 def reproduce(
-    project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] | None = None
+    project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] = lambda _: None
 ) -> bytes:
     """The qrels of a publication once more, to the byte, whatever was done to the project since; on record.
 
@@ -160,8 +159,7 @@ def reproduce(
         ProjectError: the project no longer gives these qrels; says what differs.
     """
     content = remade(project, manifest)
-    if deliver is not None:
-        deliver(content)
+    deliver(content)
     sha256 = manifest["qrels"]["sha256"]
     record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,3 +32,10 @@ def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: Bina
             with content.open("rb") as source, archive.open(info, "w") as member:
                 while part := source.read(1 << 20):
                     member.write(part)
+
+
+def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
+    """The content of such a zip."""
+    out = io.BytesIO()
+    write_zip(files, out)
+    return out.getvalue()

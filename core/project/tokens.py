@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import get_args
 
-from core.errors import InputError
+import duckdb
+
+from core.errors import InputError, ProjectError
 from core.project.project import Project, as_name, log
 from core.project.roles import Member, Role
 
@@ -22,6 +25,8 @@ LONGEST = 80
 USED = timedelta(minutes=10)
 """How exactly it is kept when a token was used last: a write at every use would cost more than it tells."""
 MAKE_TOKEN, WITHDRAW_TOKEN = "make token", "withdraw token"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,12 @@ def find_token(project: Project, text: str) -> Token | None:
     if token is not None and not project.read_only and (
         token.used_at is None or abs(datetime.now() - token.used_at) > USED
     ):  # fmt: skip
-        with project.transaction("tokens") as cursor:
-            cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
+        try:
+            with project.transaction("tokens") as cursor:
+                cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
+        except (duckdb.Error, ProjectError) as error:
+            # On a full disk, tokens still read. The next use is noted once there is room.
+            _log.warning("the use of token %s could not be noted: %s", token.name, error)
     return token
 
 

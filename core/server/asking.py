@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from core.errors import InputError
+from core.exchange.zipping import zipped
 from core.project import current_author
 from core.server import sent, words
 from core.server.guarding import Visitor
@@ -90,13 +91,15 @@ async def _wanted(
 
 
 async def _answer(asked: Asked, done: int = 200) -> Response:
-    """The answer of a command that is waited for: what it printed, or the one file that it wrote."""
+    """The answer of a command that is waited for: what it printed, or the file that it wrote; a zip of several."""
     loop = asyncio.get_running_loop()
     end: asyncio.Future[tuple[int, dict[str, bytes]]] = loop.create_future()
     printed: dict[str, bytearray] = {"output": bytearray(), "error": bytearray()}
 
     def ended(code: int, files: Mapping[str, Path]) -> None:
-        content = {Path(name).name: path.read_bytes() for name, path in files.items() if path.is_file()}
+        # A backup goes into a folder that is named, and an exported project may be one.
+        found = [one for path in files.values() for one in ([path] if path.is_file() else path.iterdir())]
+        content = {str(one.relative_to(asked.folder.path)): one.read_bytes() for one in found}
 
         def tell() -> None:
             if not end.done():
@@ -113,8 +116,8 @@ async def _answer(asked: Asked, done: int = 200) -> Response:
     error = bytes(printed["error"]).decode(errors="replace")
     if code:
         return _failed(code, error, command)
-    if len(files) == 1:
-        (content,) = files.values()
+    if files:
+        content = next(iter(files.values())) if len(files) == 1 else zipped(files)
         headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
         return Response(content, done, headers, "application/octet-stream")
     output = bytes(printed["output"])

@@ -14,10 +14,13 @@ from pathlib import Path
 from core.atomic_files import WorkingFolder
 from core.cli import run
 from core.cli.guests import Guest, hosting
+from core.errors import ProjectError
 from core.graders import OWNER, VISITOR, acting
 from core.project import Project, recorded_as
 from core.server.output import Stream, told
 
+PLACING_SECONDS = 30.0
+"""Seconds that a shell has to put files in their places. Meanwhile no other change of the project is made."""
 PIECE = 3 << 18
 """Bytes of a file that go into a line of the answer."""
 
@@ -64,6 +67,7 @@ class Running:
     Args:
         say: is told what it prints, as it does.
         ended: is told its exit code, and the files that it wrote by the words that named them, which are gone after.
+        give: is told such files before the command is recorded; `placed` has to follow. None if the caller cannot say.
 
     Attributes:
         broken: whether it failed by a fault of the program, which is in the log.
@@ -74,12 +78,15 @@ class Running:
         asked: Asked,
         say: Callable[[Stream, bytes], None],
         ended: Callable[[int, Mapping[str, Path]], None],
+        give: Callable[[Mapping[str, Path]], None] | None = None,
     ) -> None:
-        self._asked, self._say, self._ended = asked, say, ended
+        self._asked, self._say, self._ended, self._give = asked, say, ended, give
         self.broken = False
+        self._placed, self._given = threading.Event(), set[str]()
         self._guest = Guest(
-            asked.project, asked.author, asked.folder.path, asked.files, asked.background, named=asked.named
-        )
+            asked.project, asked.author, asked.folder.path, asked.files, asked.background, named=asked.named,
+            hand_over=self._hand_over,
+        )  # fmt: skip
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
@@ -97,6 +104,29 @@ class Running:
         # Whoever waits for the answer of a server that ends is gone a moment later: that is no other reason.
         self._guest.stopped_by = self._guest.stopped_by or by
         self._guest.stopping.set()
+        self._placed.set()
+
+    def placed(self) -> None:
+        """Go on: the files that `give` was told are in their places."""
+        self._placed.set()
+
+    def _hand_over(self) -> None:
+        if self._give is None:
+            return
+        self._placed.clear()
+        self._guest.check_stopped()
+        self._give(files := self._files())
+        if not self._placed.wait(PLACING_SECONDS):
+            raise ProjectError(
+                "files-not-placed",
+                f"No answer within {PLACING_SECONDS:g} s that the files were written. Nothing was recorded.",
+                "Try again.",
+            )
+        self._guest.check_stopped()
+        self._given |= files.keys()
+
+    def _files(self) -> dict[str, Path]:
+        return {name: path for name, path in self._guest.outputs.items() if name not in self._given and path.exists()}
 
     def _run(self) -> None:
         asked, code = self._asked, 1
@@ -108,7 +138,7 @@ class Running:
                 acting(OWNER if asked.owner else VISITOR),
             ):
                 code = self._code()
-            self._ended(code, {name: path for name, path in self._guest.outputs.items() if path.exists()})
+            self._ended(code, self._files())
         except Exception as error:
             self.broken = True
             _log.error("a command could not be answered: %s", error, exc_info=error)

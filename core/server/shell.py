@@ -25,20 +25,28 @@ _running: dict[tuple[str, str], Running] = {}
 
 async def run(request: Request, visitor: Visitor) -> Response:
     """Run a command, and tell what it says while it runs: lines of JSON, the last of them its exit code."""
-    asked, number = await _asked(request, visitor)
+    asked, number, places = await _asked(request, visitor)
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def put(content: bytes | None) -> None:
         loop.call_soon_threadsafe(lines.put_nowait, content)
 
-    def ended(code: int, files: Mapping[str, Path]) -> None:
+    def give(files: Mapping[str, Path], **then: object) -> None:
         for one in file_lines(files):
             put(one)
-        put(line(exit=code))
+        put(line(**(then or {"place": True})))
+
+    def ended(code: int, files: Mapping[str, Path]) -> None:
+        give(files, exit=code)
         put(None)
 
-    command = Running(asked, lambda stream, content: put(line(**{stream: base64.b64encode(content).decode()})), ended)
+    command = Running(
+        asked,
+        lambda stream, content: put(line(**{stream: base64.b64encode(content).decode()})),
+        ended,
+        give if places else None,
+    )
     key = (visitor.key, number)
     _running[key] = command
 
@@ -57,17 +65,21 @@ async def run(request: Request, visitor: Visitor) -> Response:
     return StreamingResponse(body(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
 
-async def stop(request: Request, visitor: Visitor) -> Response:
-    """End a command that is under way, as Ctrl+C would."""
+async def steer(request: Request, visitor: Visitor) -> Response:
+    """End a command that is under way, as Ctrl+C would (DELETE), or say that its files are in their places (POST)."""
     command = _running.get((visitor.key, request.path_params["number"]))
     if command is None:
         raise InputError("unknown-command", "There is no such command under way.", "It may have ended.")
-    command.stop()
+    (command.placed if request.method == "POST" else command.stop)()
     return JSONResponse({})
 
 
-async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str]:
-    """The command in a form: a field with its words, and the files that they name."""
+async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str, bool]:
+    """The command in a form: a field with its words, and the files that they name.
+
+    Returns:
+        The command, its number, and whether its caller says when files are in their places.
+    """
     async with sent.form(request, fields=4) as form:
         try:
             content = json.loads(str(form["request"]))
@@ -84,4 +96,6 @@ async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str]:
             bool(content.get("terminal")),
             named=str(content.get("project") or "") if visitor.owner else "",
         )
-        return await sent.take_in(asked, files), str(content.get("number") or secrets.token_hex(16))
+        number = str(content.get("number") or secrets.token_hex(16))
+        # The project takes no other change meanwhile, so that this is for the owner's shell alone.
+        return await sent.take_in(asked, files), number, visitor.owner and bool(content.get("places"))

@@ -81,7 +81,8 @@ def held(
     """Projects that one server has open from the first test that asks for them to the end."""
     paths = {}
     for name, content in (
-        ("read", apart), ("planned", planned), ("stopped", planned), ("attacked", attacked), ("changed", apart)
+        ("read", apart), ("planned", planned), ("stopped", planned), ("attacked", attacked), ("placed", attacked),
+        ("changed", apart),
     ):  # fmt: skip
         paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
         paths[name].write_bytes(content.read_bytes())

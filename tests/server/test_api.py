@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import click
@@ -121,6 +124,28 @@ def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str])
     status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], form, kind)
     assert status == 200 and json.loads(content)["counts"], content
     assert "sent" in [one["run"] for one in api.get("leaderboard", tokens["viewer"])["systems"]]
+
+
+def test_all_files_that_a_command_writes_are_in_the_answer(api: Api, tokens: dict[str, str]) -> None:
+    """A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a zip."""
+
+    def answer(path: str, **given: str) -> bytes:
+        status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
+        assert status == 200, content
+        return content
+
+    for name in "folder", "some.duckdb":
+        assert answer("backup", output=name)[8:12] == b"DUCK"
+    published = unzipped(answer("export", what="qrels", output="a/some", save_manifest="b/some")).values()
+    manifest, qrels = sorted(published, key=lambda content: not content.startswith(b"{"))
+    assert hashlib.sha256(qrels).hexdigest() == json.loads(manifest)["qrels"]["sha256"]
+    tables = unzipped(answer("export", what="project", output="folder"))
+    assert {"manifest.json", "queries.parquet"} < {Path(name).name for name in tables}
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, str]) -> None:

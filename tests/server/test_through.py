@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import os
@@ -10,7 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,9 @@ import pytest
 
 from core import cli
 from core.cli.reading import READING
+from core.exchange import publications
 from core.project import door_file, find_door, make_door, open_project
+from core.server import running
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.server.api import Api
@@ -229,3 +233,105 @@ def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
         assert job["state"] == "cancelled" and 3 <= job["graded"] == asked < job["total"]
         planned = json.loads(said(held["stopped"], ["plan", "--json", *grader[:6]], capsysbinary)[1])
         assert planned["known"] == asked and len(server.seen) == asked, planned
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in which commands run."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def on_record(path: Path, capture: pytest.CaptureFixture[bytes]) -> tuple[int, int]:
+    """Numbers of the publications and of the actions on record."""
+    published = json.loads(said(path, ["publications", "--json"], capture)[1])["publications"]
+    (newest,) = json.loads(said(path, ["activity", "--limit", "1", "--json"], capture)[1])["acts"]
+    return len(published), int(newest["number"])
+
+
+def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
+    held: dict[str, Path], elsewhere: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Each export through the server: refused places leave no record, and one that is written leaves one record."""
+    path = held["placed"]
+    publish = ["export", "qrels", "--save-manifest"]
+    assert said(path, [*publish, "kept.json", "-o", "kept.qrels"], capsysbinary)[0] == 0
+    assert said(path, ["export", "bundle", "-o", "kept.zip"], capsysbinary)[0] == 0
+    assert zipfile.is_zipfile("kept.zip")
+    Path("kept-too.json").write_bytes(zipfile.ZipFile("kept.zip").read("manifest.json"))
+    commands = {
+        "a publication": ([*publish, "{}.json", "-o", "{}.qrels"], 1),
+        "its manifest": ([*publish, "{}.json", "-o", "qrels"], 1),
+        "its qrels": ([*publish, "manifest.json", "-o", "{}"], 1),
+        "a bundle": (["export", "bundle", "-o", "{}.zip"], 1),
+        "qrels": (["export", "qrels", "-o", "{}"], 0),
+        "qrels again": (["export", "qrels", "--manifest", "kept.json", "-o", "{}"], 0),
+        "a bundle again": (["export", "bundle", "--manifest", "kept-too.json", "-o", "{}"], 0),
+        "a bank": (["export", "bank", "-o", "{}.csv"], 0),
+        "everything": (["export", "project", "-o", "{}.zip"], 0),
+        "a sheet": (["audit", "export", "-o", "{}.tsv"], 0),
+    }
+    for number, (name, (words, published)) in enumerate(commands.items()):
+        before, there = on_record(path, capsysbinary), sorted(os.listdir())
+        code, _, told = said(path, [word.replace("{}", "nowhere/new") for word in words], capsysbinary)
+        assert (code, told.count(b"exam: ")) == (2, 1) and b"nowhere/new" in told, (name, told)
+        assert (on_record(path, capsysbinary), sorted(os.listdir())) == (before, there), name
+        assert said(path, [word.replace("{}", f"new{number}") for word in words], capsysbinary)[0] == 0, name
+        after = on_record(path, capsysbinary)
+        assert (after[0] - before[0], after[1] > before[1]) == (published, True), name
+        assert len(os.listdir()) > len(there), name
+    assert Path("new0.qrels").read_bytes() == Path("kept.qrels").read_bytes() == Path("new4").read_bytes() != b""
+
+
+def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_away_leaves_no_record(
+    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = held["placed"]
+    api, before = Api(path), on_record(path, capsysbinary)
+    token = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "other", "role": "organizer"})[1]
+    assert api.ask("GET", "/api/v1/status", token.decode().strip())[0] == 200
+    words = ["export", "qrels", "-o", "qrels", "--save-manifest", "manifest"]
+    # Without a shell the answer is all that there is; a token has no shell.
+    asked = {"words": words, "number": "its own", "places": True}
+    assert api.send(words, token.decode().strip(), asked)[0] == 0
+    published = on_record(path, capsysbinary)[0]
+    assert published == before[0] + 1
+    form = f'--b\r\nContent-Disposition: form-data; name="request"\r\n\r\n{json.dumps(asked)}\r\n--b--\r\n'
+    owner = {"Authorization": f"Bearer {api.door.token}", "Content-Type": "multipart/form-data; boundary=b"}
+    for end in ("POST", "DELETE", ""):
+        connection = http.client.HTTPConnection(str(api.place.hostname), api.place.port, timeout=60)
+        connection.request("POST", "/api/v1/run", form, owner)
+        answer = connection.getresponse()
+        while "place" not in json.loads(answer.readline()):
+            continue
+        for method in ("POST", "DELETE"):
+            assert api.ask(method, "/api/v1/run/its%20own", token.decode().strip())[0] == 400
+            assert api.ask(method, "/api/v1/run/another", api.door.token)[0] == 400
+        if end:
+            assert api.ask(end, "/api/v1/run/its%20own", api.door.token)[0] == 200
+            assert json.loads(answer.read().splitlines()[-1])["exit"] == (end == "DELETE")
+        connection.close()
+        answer.close()
+        # The next change waits for the end of this one.
+        assert said(path, ["judge", "set", "q1", "q1p1", "0"], capsysbinary)[0] == 0
+        assert on_record(path, capsysbinary)[0] == published + 1, end
+
+
+def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_record(
+    attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PLACING_SECONDS", 0.0)
+    project = open_project(Path(shutil.copy(attacked, tmp_path / "some.duckdb")))
+    before, over, codes, given = project.state(), threading.Event(), list[int](), list[str]()
+
+    def end(code: int, files: Mapping[str, Path]) -> None:
+        codes.append(code)
+        over.set()
+
+    asked = running.Asked(["export", "bundle", "-o", "some.zip"], project, "ann", owner=True)
+    running.Running(asked, lambda *_: None, end, given.extend)
+    assert over.wait(60) and codes == [1] and given == ["some.zip"]
+    assert publications(project) == [] and project.state() == before
+    project.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -54,11 +54,14 @@ LARGEST_TEXTS = 64_000_000_000
 """Bytes of all texts of a table together."""
 
 
-def export_project(project: Project, target: Path, author: str) -> dict[str, int]:
+def export_project(
+    project: Project, target: Path, author: str, hand_over: Callable[[], object] = lambda: None
+) -> dict[str, int]:
     """Write every table of a project but its caches as Parquet, with a manifest of names, sizes and hashes.
 
     Args:
         target: a folder that is new or empty, or a new file that ends with .zip.
+        hand_over: is called when it is there. If it fails, nothing is recorded.
 
     Returns:
         Number of rows by table.
@@ -87,6 +90,7 @@ def export_project(project: Project, target: Path, author: str) -> dict[str, int
             if folder != made:
                 write_zip({file.name: file for file in folder.iterdir()}, made)
             put(made, target)
+            hand_over()
     except OSError as error:
         raise unwritable(target, error) from error
     return {table.name: table.rows for table in tables}

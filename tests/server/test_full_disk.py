@@ -1,0 +1,85 @@
+"""A full disk of the server: requests that write are refused in a sentence and change nothing; reading goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.server.api import Api
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux limits the files of another process.")
+
+FORM = {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+@contextmanager
+def full_disk(process: int) -> Iterator[None]:
+    """No file of a process may grow beyond a few bytes: the system refuses that as a full disk does."""
+    before = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (50, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, before)
+
+
+def form(words: list[str] | None, lines: int) -> bytes:
+    """An import of a run, as a person's form or as a shell sends it."""
+    said = {"words": ["import", *words], "files": {"new.run": "files"}} if words else None
+    field = f'name="request"\r\n\r\n{json.dumps(said)}' if said else 'name="kind"\r\n\r\nruns'
+    run = "".join(f"q1 Q0 q1p{rank} {rank} {lines - rank} new\n" for rank in range(1, lines + 1))
+    return (
+        f"--b\r\nContent-Disposition: form-data; {field}\r\n"
+        f'--b\r\nContent-Disposition: form-data; name="files"; filename="new.run"\r\n\r\n{run}\r\n--b--\r\n'
+    ).encode()
+
+
+def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: dict[str, Path]) -> None:
+    """Changes, files that are sent in memory and through the disk, exports, a backup, and commands of a shell."""
+    api = Api(held["placed"])
+    made = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "unused", "role": "organizer"})[1]
+    token = made.decode().strip()
+    folder = set(os.listdir(api.path.parent))
+
+    def newest() -> object:
+        return api.get("activity?limit=1", api.door.token)["acts"]
+
+    asked: list[tuple[str, object, dict[str, str]]] = [
+        ("judge/set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}, {}),
+        ("bank/edit", {"question_id": "q1/a", "text": "Changed?", "note": "n"}, {}),
+        ("import", form(None, 3), FORM),
+        ("import", form(None, 100_000), FORM),
+        ("export", {"what": "qrels"}, {}), ("export", {"what": "bundle"}, {}), ("export", {"what": "project"}, {}),
+        ("audit/export", {}, {}), ("backup", {}, {}),
+    ]  # fmt: skip
+    before = newest()
+    with full_disk(api.door.process):
+        for path, body, headers in asked:
+            status, content = api.ask("POST", f"/api/v1/{path}", api.door.token, body, headers)
+            told = json.loads(content)
+            assert (status, bool(told["message"]), bool(told["hint"])) == (409, True, True), (path, told)
+            assert "room" in told["message"] and "Error" not in str(told), (path, told)
+        for words in (
+            ["judge", "set", "q1", "q1p1", "2"],
+            ["export", "qrels", "-o", "q.qrels", "--save-manifest", "m.json"],
+        ):
+            code, content = api.send(words, api.door.token)
+            assert code == 1 and content.count(b"exam:") == 1 and b"room" in content, content
+        for lines in 3, 100_000:
+            status, content = api.ask("POST", "/api/v1/run", api.door.token, form(["runs", "new.run"], lines), FORM)
+            assert status == 409 and "room" in json.loads(content)["message"], (lines, content)
+        # What only reads is done, also for a token whose use cannot be noted.
+        for shown in api.door.token, token:
+            assert api.ask("GET", "/api/v1/leaderboard?measure=AP", shown)[0] == 200
+        assert api.ask("GET", "/healthz")[0] == 200
+        assert newest() == before
+    assert newest() == before and set(os.listdir(api.path.parent)) <= folder | {"backups"}
+    status, content = api.ask("POST", "/api/v1/judge/set", token, asked[0][1])
+    assert status == 200 and newest() != before, content
