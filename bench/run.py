@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.answers import answers
 from bench.audit import audit
-from bench.cascade import cascade
 from bench.clicks import clicks
 from bench.encoder import encoder
 from bench.exams import exams
@@ -225,7 +224,6 @@ BENCHES = {
     "openqa": lambda: openqa(say, SHARED),
     "answers": lambda: answers(say, SHARED),
     "audit": lambda: audit(say, SHARED),
-    "cascade": lambda: cascade(say, SHARED),
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
     "redraws": lambda: redraws(say),

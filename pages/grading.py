@@ -6,7 +6,6 @@ import streamlit as st
 
 from core.catalogue import remember_settings
 from pages.parts.graders.batches import waiting
-from pages.parts.graders.cascade import cascade
 from pages.parts.graders.failed import failed_pairs
 from pages.parts.graders.setup import choose
 from pages.parts.graders.tables import known_graders, past_jobs, price_table
@@ -37,7 +36,6 @@ if not running:
                 # So that the grader can be had again.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
                 start(project, chosen.grader, request)
-    cascade(project)
 failed_pairs(project, running)
 past_jobs(project)
 known_graders(project)

@@ -39,7 +39,6 @@ COMMANDS = {
     "exam_board": ("exam-board",),
     "irt": ("irt",),
     "audit": ("audit",),
-    "cascade": ("cascade",),
     "runs": ("runs",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),

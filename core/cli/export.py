@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from core.errors import GradingError, InputError
 from core.exchange import (
     Manifest,
     Publication,
-    all_of,
     bank_csv,
     bank_jsonl,
     board_json,
@@ -163,19 +162,11 @@ def _check(project: Project, asked: Asked) -> None:
         tell(step)
 
 
-def _beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
-    """What goes into a bundle beside what the room of files puts there."""
-    # With cascades comes what grades, which no other export needs.
-    from core.cascade import cascade_files
-
-    return all_of(audit_files, cascade_files)(project)
-
-
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), _beside, asked.deliver)
+        return bundle_again(project, _manifest(asked.manifest), current_author(), audit_files, asked.deliver)
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, _beside, asked.deliver)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit_files, asked.deliver)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:

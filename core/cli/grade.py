@@ -64,15 +64,18 @@ def _scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         queries: tuple[str, ...],
         runs: tuple[str, ...],
+        top: int | None,
         retry_failed: bool,
         only_failed: bool,
         **others: Any,
     ) -> Any:
-        return command(*args, scope=Scope(queries or None, runs or None, retry_failed, only_failed), **others)
+        scope = Scope(queries or None, runs or None, retry_failed, only_failed, top=top)
+        return command(*args, scope=scope, **others)
 
     for option in (
         click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else."),
         click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too."),
+        click.option("--top", type=Whole(1), metavar="K", help="Only the first K passages of each run per query."),
         click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated."),
         click.option("--query", "queries", multiple=True, help="Only this query; may be repeated."),
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.exchange import exporting
-from core.exchange.bundle import all_of, bundle, bundle_again, bundled, overrides_csv
+from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
 from core.exchange.checking import CHECKS, Check, Finding, check
 from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
@@ -32,7 +32,6 @@ __all__ = [
     "Manifest",
     "Options",
     "Publication",
-    "all_of",
     "bank_csv",
     "bank_jsonl",
     "board_json",

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 
 from core.errors import InputError, ProjectError
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex
-from core.exchange.publication import Manifest, Publication, as_published, manifest_json, publish, reproduce
+from core.exchange.publication import Manifest, Publication, as_published, manifest_json, publish, remade
 from core.exchange.zipping import zipped
 from core.labels import Policy, overrides
 from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project, log, rankings
+from core.project import record as record_act
 from core.tables import csv_text, disarmed
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
@@ -41,18 +42,6 @@ nothing but what a publication keeps (`core.exchange.published`), or the bundle 
 def nothing_beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
     """What goes into a bundle beside what is always in it, where nobody says otherwise."""
     return {}
-
-
-def all_of(*rooms: Beside) -> Beside:
-    """What several rooms put into a bundle."""
-
-    def found(project: Project) -> Mapping[str, tuple[str, bytes]]:
-        files: dict[str, tuple[str, bytes]] = {}
-        for room in rooms:
-            files |= room(project)
-        return files
-
-    return found
 
 
 def bundle(
@@ -123,34 +112,25 @@ def bundle_again(
         A zip file.
 
     Raises:
-        InputError: the manifest is of another project, is not known here, was changed, or no bundle was made of it.
+        InputError: the manifest is of another project, unknown here or changed; or the publication has no bundle, or
+            one with a cascade, which only earlier versions can make.
         ProjectError: the project no longer gives this bundle; says which files differ.
     """
-    packed: list[bytes] = []
-
-    def pack(content: bytes) -> None:
-        packed.append(zipped(_files_again(project, Publication(manifest, content), beside)))
-        deliver(packed[0])
-
-    reproduce(project, manifest, author, pack)
-    return packed[0]
-
-
-def _files_again(project: Project, publication: Publication, beside: Beside) -> dict[str, bytes]:
-    number = publication.manifest["publication"]
-    recorded = [
-        detail.get("sha256")
-        for detail in map(json.loads, (text for (text,) in project.rows(_MADE, [_ACT])))
-        if detail.get("publication") == number
-    ]
-    if not recorded:
+    publication = Publication(manifest, remade(project, manifest))
+    number = manifest["publication"]
+    acts = (json.loads(text) for (text,) in project.rows(_MADE, [_ACT]))
+    recorded = next((detail for detail in acts if detail.get("publication") == number), None)
+    if recorded is None:
+        raise InputError("not-a-bundle", f"Publication {number} was not made as a bundle.", _QRELS_ONLY)
+    known = recorded.get("sha256")
+    if cascades := [name for name in known or () if name.startswith("cascade-")]:
         raise InputError(
-            "not-a-bundle",
-            f"Publication {number} was not made as a bundle.",
-            "Make its qrels again: exam export qrels --manifest FILE -o OUT",
+            "bundle-with-cascade",
+            f"The bundle of publication {number} has {', '.join(cascades)}. This version has no cascades, so it cannot"
+            " make the bundle again.",
+            _QRELS_ONLY,
         )
-    known = recorded[0]
-    with as_published(project, publication.manifest) as then:
+    with as_published(project, manifest) as then:
         files = _files(then, publication, _known_of(beside, known))
     now = _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
@@ -161,7 +141,10 @@ def _files_again(project: Project, publication: Publication, beside: Beside) -> 
             f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
             "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
         )
-    return files
+    packed = zipped(files)
+    deliver(packed)
+    record_act(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
+    return packed
 
 
 def _known_of(beside: Beside, known: Mapping[str, str] | None) -> Beside:
@@ -171,6 +154,7 @@ def _known_of(beside: Beside, known: Mapping[str, str] | None) -> Beside:
     }  # fmt: skip
 
 
+_QRELS_ONLY = "Make its qrels again: exam export qrels --manifest FILE -o OUT"
 _MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
 
 

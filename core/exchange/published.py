@@ -86,8 +86,6 @@ def _views(main: str, publication: int) -> dict[str, str]:
                 ("audit_verdicts", "verdict_key"),
                 ("audit_looks", "look_key"),
                 ("audit_ends", "end_key"),
-                ("cascades", "cascade_key"),
-                ("cascade_passages", "cascade_key"),
             )
         },
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",

@@ -12,16 +12,17 @@ LARGE = frozenset(
     {
         "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
         "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons", "audit_ranks",
-        "audit_chances", "cascade_passages",
+        "audit_chances",
     }
 )  # fmt: skip
 """Tables that may be large: an import says which of them it reads."""
 
 _NEVER = frozenset(
     {
-        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "draft_steps", "drafts",
-        "generations", "kept_replies", "migrations", "pool", "prompts", "proposals", "proposed_items", "publications",
-        "published_awaited", "published_passages", "published_pools", "published_queries", "text_vectors",
+        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "cascade_passages", "cascades",
+        "draft_steps", "drafts", "generations", "kept_replies", "migrations", "pool", "prompts", "proposals",
+        "proposed_items", "publications", "published_awaited", "published_passages", "published_pools",
+        "published_queries", "text_vectors",
     }
 )  # fmt: skip
 """Tables that no import reads to know what it does, or that it makes anew."""

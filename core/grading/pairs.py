@@ -8,9 +8,10 @@ from typing import Any
 
 from core.bank import asked_bank, asking, name_asked_texts, question_text_key
 from core.catalogue import grader_key
+from core.errors import InputError
 from core.graders import PairsToGrade
 from core.grading.scope import EVERYTHING, Scope
-from core.project import Project, check_queries, check_runs, pool_depth
+from core.project import Project, check_queries, check_runs, pool_depth, run_names
 from core.types import Asked, GraderSpec, Question
 
 
@@ -38,13 +39,10 @@ class Plan:
 
 
 _IN_RUNS = (
-    "($runs IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
-    " JOIN runs USING (run_key) WHERE list_contains($runs, name) AND rank <= $depth))"
+    "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
+    " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
 )
-"""Whether pool p's passage is one that named runs brought into the pool."""
-
-_AMONG = "($passages IS NULL OR ((p.query_key::BIGINT << 32) + p.passage_key) IN (SELECT unnest($passages::BIGINT[])))"
-"""Whether pool p's passage is one that was named itself."""
+"""Whether some run, or one of the named runs, ranks pool p's passage down to a depth."""
 
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
@@ -54,9 +52,8 @@ _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
 def missing_pairs(spec: GraderSpec) -> str:
     """The pairs that a grader is asked for and whether it has them, as a query.
 
-    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
-    names of runs whose pooled passages are meant, or NULL for the whole pool), $passages (a list of query keys, shifted
-    by 32 bits, plus passage keys, or NULL for the whole pool).
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth (the lowest rank
+    in a run, or NULL for the whole pool) and $runs (a list of names of runs, or NULL for every run).
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
     known, sent (in a batch), failed or ungraded.
     """
@@ -74,7 +71,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  p.text_key AS passage_text_key, max(weight) AS weight"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        f"  AND {_IN_RUNS} AND {_AMONG}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
+        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
     )
 
 
@@ -105,7 +102,7 @@ def _counts(spec: GraderSpec) -> str:
         " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
         " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
         "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p USING (query_key)"
-        f"  WHERE p.text_key IS NOT NULL AND {_IN_RUNS} AND {_AMONG}),"
+        f"  WHERE p.text_key IS NOT NULL AND {_IN_RUNS}),"
         f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
         f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
@@ -140,7 +137,7 @@ def make_plan(
         scope: which of the missing pairs it would ask.
 
     Raises:
-        InputError: there is no such query or run.
+        InputError: an unknown query or run, or a top of runs that is not in the pool.
     """
     needed, weightless, known, sent, failed = project.rows(
         _counts(spec), _plan_parameters(project, spec, version, scope)
@@ -155,7 +152,7 @@ def make_plan(
         without_text=int(
             project.value(
                 "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
-                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS} AND {_AMONG}",
+                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
                 _scope_parameters(project, scope),
             )
         ),
@@ -173,9 +170,24 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
     return {
         "queries": None if scope.queries is None else check_queries(project, scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
-        "depth": project.read(pool_depth),
-        "passages": None if scope.passages is None else [(query << 32) + passage for query, passage in scope.passages],
+        "depth": _depth(project, scope),
     }
+
+
+def _depth(project: Project, scope: Scope) -> int | None:
+    """The rank down to which runs are graded; None for the whole pool."""
+    pooled = project.read(pool_depth)
+    if scope.top is None:
+        return None if scope.runs is None else pooled
+    if not 1 <= scope.top <= pooled:
+        raise InputError(
+            "invalid-top",
+            f"Invalid top {scope.top:,}. The pool has the first {pooled:,} passages of each run.",
+            f"Use a whole number from 1 to {pooled:,}, or set a deeper pool: exam pool --depth N",
+        )
+    if not run_names(project):
+        raise InputError("no-runs", "No runs yet, so there is no top of runs.", "Import runs: exam import runs FILE...")
+    return scope.top
 
 
 def pairs_to_grade(

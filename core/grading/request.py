@@ -45,8 +45,5 @@ class Request:
 def asked_of(request: Request) -> dict[str, Any]:
     """What the record of a job keeps of its request."""
     given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
-    if request.scope.passages is not None:
-        # There may be a million of them, and what names them is the plan of a cascade.
-        given["passages"] = len(request.scope.passages)
     asked = {name: value for name, value in given.items() if value not in (None, False)}
     return asked if request.trial is None else asked | {"trial": len(request.trial)}

@@ -12,10 +12,10 @@ class Scope:
     Args:
         queries: ids of the queries to grade; all for None.
         runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
+        top: rank down to which each of these runs is graded, or each run if `runs` is None; the pool depth for None.
         retry_failed: whether failed pairs are asked again, beside the ungraded ones.
         only_failed: whether failed pairs are asked again and nothing else is.
         limit: at most this many pairs are asked.
-        passages: (query key, passage key) of pooled passages to grade; the whole pool for None.
     """
 
     queries: tuple[str, ...] | None = None
@@ -23,7 +23,7 @@ class Scope:
     retry_failed: bool = False
     only_failed: bool = False
     limit: int | None = None
-    passages: tuple[tuple[int, int], ...] | None = None
+    top: int | None = None
 
     @property
     def states(self) -> tuple[str, ...]:

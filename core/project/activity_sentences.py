@@ -283,8 +283,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
     "plan cascade": lambda d: (
-        f"planned the cascade {d.get('name', '')} of {d.get('cheap', 'a cheap grader')} and"
-        f" {d.get('expensive', 'an expensive one')} over {_count(d.get('passages', 0))} passages"
+        f"planned the cascade {d.get('name', '')} with the graders {d.get('cheap', '')} and {d.get('expensive', '')}"
     ),
     "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
     "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",

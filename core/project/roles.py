@@ -89,7 +89,7 @@ ACTS: Mapping[ActName, Rule] = {
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
          "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
          "target diff", "target list",
-         "cascade board", "cascade calibrate", "cascade labels", "cascade list", "shards board",
+         "shards board",
          "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
          "audit status"),
         ("GET jobs/current",), writes=False,
@@ -141,7 +141,7 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "grade": Rule(
         "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
-        ("grade", "batch cancel", "batch fetch", "cascade plan", "cascade run"),
+        ("grade", "batch cancel", "batch fetch"),
         ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
     ),
     "ask models": Rule(

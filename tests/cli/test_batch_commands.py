@@ -32,6 +32,12 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
     with EndpointServer() as server:
         grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
         assert "with --batch)" in run("grade", *grader, "--dry-run")
+        top = run("grade", *grader, "--top", "1", "--dry-run", "--json")
+        assert run("plan", *grader, "--top", "1", "--json")["to_grade"] == top["to_grade"] < 8
+        assert top["price_tag"]["pairs"] == top["price_tag"]["calls"] == top["to_grade"]
+        assert top["price_tag"]["cost"] > 0
+        with pytest.raises(InputError):
+            run("grade", *grader, "--top", "1000")
         server.shelf.states = ("validating", "in_progress", "completed")
         sent = run("grade", *grader, "--batch", "--batch-size", "4", "--no-wait", "--json")
         assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})

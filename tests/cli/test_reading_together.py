@@ -19,7 +19,6 @@ from core import cli
 from core.audit import Goal, design, draw
 from core.audit import judge as give_verdict
 from core.bank import question_text_key
-from core.cascade import plan
 from core.cli.reading import READING
 from core.errors import ProjectError
 from core.project import (
@@ -37,7 +36,6 @@ from core.project import (
 )
 from core.project.migrations import MIGRATIONS
 from core.types import Query
-from tests.made.cascades import fill_both
 from tests.made.projects import file_of, fill, judge
 from tests.project.test_reopening import QUESTIONS
 
@@ -66,11 +64,6 @@ def fill_all(project: Project) -> None:
         put_answer_verdicts(cursor, "people", {(query, "clay"): True}, {query: question}, "ann")
 
 
-def fill_planned(project: Project) -> None:
-    fill_both(project)
-    plan(project, "first", "cheap", "expensive", "DCG@5", sample=60, seed=5, author="org")
-
-
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "some.duckdb"
@@ -84,15 +77,6 @@ def read_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project that another process reads all the time, so that nobody can write to it."""
     path = tmp_path_factory.mktemp("read") / "some.duckdb"
     file_of(fill_all).write(path)
-    with held(path, "read"):
-        yield path
-
-
-@pytest.fixture(scope="module")
-def planned_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The same with a cascade of two graders."""
-    path = tmp_path_factory.mktemp("planned") / "some.duckdb"
-    file_of(fill_planned).write(path)
     with held(path, "read"):
         yield path
 
@@ -121,7 +105,6 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 ARGUMENTS = {
     "bank diff": ("--from", "1"),
     "adjudicate history": ("q1", "--passage", "p1"),
-    "cascade labels": ("-o", "-"),
     "changes": ("--from", "1", "--to", "1"),
     "correlate": ("--against", "assessors"),
     "graders test": ("--question", "q1/a"),
@@ -135,18 +118,17 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("command", READING)
 def test_a_reading_command_works_while_another_process_reads(
-    request: pytest.FixtureRequest,
+    read_elsewhere: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
 ) -> None:
     monkeypatch.setattr(database, "PATIENCE", 0.0)
-    elsewhere = request.getfixturevalue("planned_elsewhere" if command.startswith("cascade") else "read_elsewhere")
     if command == "prompts show":
-        assert run(elsewhere, monkeypatch, "prompts", "list") == 0
+        assert run(read_elsewhere, monkeypatch, "prompts", "list") == 0
         name = capsys.readouterr().out.splitlines()[1].split()[0]
         monkeypatch.setitem(ARGUMENTS, command, (name,))
-    code = run(elsewhere, monkeypatch, *command.split(), *ARGUMENTS.get(command, ()))
+    code = run(read_elsewhere, monkeypatch, *command.split(), *ARGUMENTS.get(command, ()))
     assert code == 0, capsys.readouterr().err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import signal
 import subprocess
 import sys
@@ -29,11 +30,13 @@ from core.grading import (
     current_job,
     jobs,
     make_plan,
+    pairs_to_grade,
+    price_tag,
     run_job,
     start_job,
 )
 from core.labels import Policy, basis, readiness
-from core.project import Project, add_passages, open_project, refresh_pool
+from core.project import Project, add_passages, open_project, pool_depth, refresh_pool
 from core.review import changes
 from core.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, new_project
@@ -212,6 +215,37 @@ def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
     # The same words ask with weight elsewhere.
     bank.save(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
     assert plan(filled).weightless == 2
+
+
+def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project):
+    fill(project, QUESTIONS, {}, RUNS | {"two": {"q1": ["p3", "p2"], "q2": ["p4", "p3"]}})
+    assert plan(project, runs=("one",), top=1).to_grade == 2 * 1 + 1
+    assert plan(project, top=1).needed == plan(project, top=1).to_grade == 2 * 2 + 2
+    assert plan(project, top=1, queries=("q1",)).to_grade == 4
+    assert plan(project, top=2).to_grade == plan(project).to_grade == PAIRS
+    grader = HashGrader()
+    assert price_tag(project, grader, 1, Scope(top=1)).pairs == 6
+    run_job(project, grader, Request(Scope(top=1)), "ann")
+    assert {(question, passage[-2:]) for question, passage in grader.asked} == {
+        ("A?", "p1"), ("B?", "p1"), ("A?", "p3"), ("B?", "p3"), ("C?", "p3"), ("C?", "p4")
+    }  # fmt: skip
+    assert json.loads(project.value("SELECT asked FROM jobs"))["top"] == 1
+    run_job(project, grader, Request(), "ann")
+    assert len(grader.asked) == len(set(grader.asked)) == PAIRS
+
+
+def test_a_top_that_no_run_has_in_the_pool_is_refused(filled: Project):
+    depth = filled.read(pool_depth)
+    for top in (0, -1, depth + 1):
+        for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, Scope(top=top))):
+            with pytest.raises(InputError):
+                ask(filled, top=top)  # type: ignore[operator]
+    assert plan(filled, top=depth).to_grade == PAIRS
+    with filled.transaction() as cursor:
+        cursor.execute("DELETE FROM rankings")
+        cursor.execute("DELETE FROM runs")
+    with pytest.raises(InputError):
+        plan(filled, top=1)
 
 
 def test_only_the_queries_that_were_named_are_graded(filled: Project):

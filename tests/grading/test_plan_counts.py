@@ -79,7 +79,8 @@ def test_a_plan_counts_the_pairs_as_they_are(tmp_path: Path, seed: int) -> None:
             Scope(queries=("q1", "q1/s")),
             Scope(runs=("two",), retry_failed=True),
             Scope(only_failed=True, limit=2),
-            Scope(passages=tuple(project.rows("SELECT query_key, passage_key FROM pool WHERE passage_key % 2 = 0"))),
+            Scope(top=2),
+            Scope(runs=("two",), top=1, retry_failed=True),
         ):
             plan = make_plan(project, spec, latest_version(project), scope)
             pairs = project.rows(

@@ -1,72 +1,50 @@
-"""A small collection for tests of cascades: four systems, a cheap grader that errs, and an expensive one."""
+"""A project with a cascade, as earlier versions made it: two graders, a plan with its passages, and its activity."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
+import json
 
-from core.graders import Control, Outcome
-from core.graders.base import Pair
-from core.project import Project
-from core.types import Asked, Grade, GraderSpec, Question
+from core.project import Project, log
+from core.types import GraderSpec, Question
 from tests.made.projects import fill, grade
 
 CHEAP = GraderSpec("cheap", "self-rating", "small")
 EXPENSIVE = GraderSpec("expensive", "self-rating", "large")
 QUERIES = [f"q{i}" for i in range(1, 9)]
 DEEP = 12
-"""Passages of a query; systems rank all of them."""
+"""Passages of a query; each run ranks all of them."""
 
 
-def truth(question: str, passage: str) -> int:
-    """What the expensive grader says: 0 to 5, by the two texts' ends."""
-    return (int(passage.rpartition("p")[2]) * 7 + int(question.rstrip("?").rpartition("q")[2]) * 3) % 6
-
-
-class Expensive:
-    """The expensive grader; keeps what it was asked, and breaks after so many pairs."""
-
-    spec = EXPENSIVE
-
-    def __init__(self, breaks_at: int | None = None) -> None:
-        self.breaks_at = breaks_at
-        self.asked: list[tuple[str, str]] = []
-
-    def grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
-    ) -> Iterator[list[Outcome]]:
-        for question, passage in pairs:
-            if len(self.asked) == self.breaks_at:
-                raise OSError("the plug was pulled")
-            texts = questions[question].text, passages[passage]
-            self.asked.append(texts)
-            yield [(question, passage, Grade(truth(*texts)))]
-
-
-def fill_cheap(project: Project) -> None:
-    """Eight queries of twelve passages each; the cheap grader is off by up to two, systems by ever more."""
-    chance = random.Random(3)
-    questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
+def fill_planned(project: Project) -> None:
+    """Eight queries of twelve passages each in four runs, both graders' grades of all, and a cascade of the two."""
     passages = {query: [f"{query}p{i}" for i in range(1, DEEP + 1)] for query in QUERIES}
-    true = {(f"What of {q}?", p): truth(f"What of {q}?", p) for q in QUERIES for p in passages[q]}
-    ratings = {pair: min(5, max(0, value + chance.choice((-2, -1, 0, 0, 0, 1)))) for pair, value in true.items()}
+    questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
+    ratings = {
+        (f"What of {query}?", passage): (int(passage.rpartition("p")[2]) * 7 + int(query[1:]) * 3) % 6
+        for query in QUERIES
+        for passage in passages[query]
+    }
     runs = {
-        name: {
-            q: sorted(passages[q], key=lambda p, q=q: -true[f"What of {q}?", p] + spread * chance.random())  # type: ignore[misc]
-            for q in QUERIES
-        }
-        for name, spread in {"good": 0.5, "fair": 4.0, "poor": 9.0, "lost": 40.0}.items()
+        name: {query: found[turn:] + found[:turn] for query, found in passages.items()}
+        for turn, name in enumerate(("good", "fair", "poor", "lost"))
     }
     fill(project, questions, ratings, runs, CHEAP)
+    grade(project, ratings, EXPENSIVE)
+    put_cascade(project)
 
 
-def grade_all(project: Project) -> None:
-    """Let the expensive grader grade the whole pool."""
-    pairs = [(f"What of {q}?", f"{q}p{i}") for q in QUERIES for i in range(1, DEEP + 1)]
-    grade(project, {pair: truth(*pair) for pair in pairs}, EXPENSIVE)
-
-
-def fill_both(project: Project) -> None:
-    """The same, with the expensive grader's grades of everything."""
-    fill_cheap(project)
-    grade_all(project)
+def put_cascade(project: Project) -> None:
+    """Add a cascade that weighs by DCG@5 to a project that has runs."""
+    policy = {"grader": EXPENSIVE.fingerprint, "bank_version": 1, "min_rating": 4, "overrides": False}
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO cascades SELECT nextval('keys'), 'first', 'DCG@5', ?, ?, 'relevance', 'all', 0.1, 0.1, 5,"
+            " 'org', '2026-10-01 12:00:00'",
+            [json.dumps(policy), CHEAP.fingerprint],
+        )
+        cursor.execute(
+            "INSERT INTO cascade_passages SELECT cascade_key, query_key, passage_key, 0.01, min(rank),"
+            " (passage_key % 3 = 0)::INTEGER, (passage_key % 3 = 1)::INTEGER FROM rankings, cascades WHERE rank <= 5"
+            " GROUP BY ALL"
+        )
+        log(cursor, "org", "plan cascade", name="first", cheap="cheap", expensive="expensive", passages=64)

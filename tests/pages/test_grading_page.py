@@ -13,7 +13,6 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.cascade import cascades
 from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from core.errors import GradingError
 from core.graders import Price, make_grader
@@ -25,7 +24,6 @@ from pages.parts.graders.trial import waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
-from tests.made.cascades import fill_both
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, status, well
 from tests.made.projects import SPEC, fill, grade
 from tests.made.screens import (
@@ -576,18 +574,3 @@ class TestPrices:
         press(app, "Save prices")
         assert "The price of m is not complete." in as_text(app.error[0].value)
         assert prices(asked) == {}
-
-
-def test_a_cascade_is_planned_on_the_screen_and_its_board_stands_beside_the_baseline(project: Project) -> None:
-    fill_both(project)
-    app = visit("grading")
-    choose(app, "Expensive grader", "expensive")
-    enter(app, "Draws of the sample", 60)
-    press(enter(app, "Name of the cascade", "first"), "Plan")
-    (made,) = cascades(project)
-    assert (made.name, made.alpha, made.delta) == ("first", 0.1, 0.1)
-    assert "is asked where" in words(app) and "cannot be asked here" in words(app)
-    priced, board = (frame.value for frame in app.dataframe[:2])
-    assert list(priced["Passages"])[-1] == 96 and list(priced["To grade"]) == [0, 0, 0, 0]
-    assert "Rank: top 9" in board and len(board) == 4
-    assert "Kendall's tau: cascade with everything" in words(app)

@@ -15,7 +15,7 @@ from core.exchange import exporting
 from core.graders import make_grader
 from core.grading import Scope, current_job, jobs, make_plan
 from core.labels import Policy, basis, labels
-from core.project import Project, database
+from core.project import Project, database, set_pool_depth
 from core.types import Question
 from tests.made.projects import fill, grade, judge, new_project
 from tests.made.screens import (
@@ -87,6 +87,19 @@ class TestGrading:
         sound(app.run())
         assert shown() == ("6", "0", "0", "6")
         assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
+        named(app.multiselect, "Queries").set_value([])
+        named(app.number_input, "First passages of each run").set_value(1)
+        sound(app.run())
+        assert shown() == ("15", "1", "0", "14")
+        assert make_plan(small, grader.spec, 1, Scope(top=1)).to_grade == 14
+        # A choice that a shallower pool no longer allows.
+        with small.transaction() as cursor:
+            set_pool_depth(cursor, 2, "ann")
+        named(app.number_input, "First passages of each run").set_value(2)
+        sound(app.run())
+        with small.transaction() as cursor:
+            set_pool_depth(cursor, 1, "ann")
+        sound(app.run())
 
     def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)

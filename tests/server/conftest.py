@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from core.project import door_file, open_project
-from tests.cli.test_reading_together import fill_all, fill_planned
+from tests.cli.test_reading_together import fill_all
 from tests.made.browser import ROOT, free_port
+from tests.made.cascades import fill_planned
 from tests.made.projects import file_of
 from tests.server import hostile
 from tests.server.api import Api

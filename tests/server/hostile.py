@@ -12,7 +12,7 @@ from core.audit import Goal, design, draw
 from core.cli.guests import File
 from core.project import Project
 from core.server.words import asked_for, commands, may_read, words_of
-from tests.cli.test_reading_together import fill_planned
+from tests.made.cascades import fill_planned
 from tests.made.projects import judge
 
 SECRET = "the-word-of-the-canary"
@@ -24,7 +24,7 @@ SOUND: Mapping[str, object] = {
     "before": "good", "after": "fair", "since": "good", "identity": "eve@x.org", "role": "viewer", "kind": "queries",
     "what": "qrels", "model": "m", "input_price": 1, "output_price": 1, "version": 1, "against": "assessors",
     "measure": "P@2", "aim": "best", "runs": "good", "grader_name": "embedding", "people": "ann", "person": "ann",
-    "wanted": 2, "cheap": "cheap", "expensive": "expensive", "retriever": "bm25", "by": "letter", "judge": "em",
+    "wanted": 2, "retriever": "bm25", "by": "letter", "judge": "em",
     "judges": "em", "case": "A", "words": "word", "limit": 1, "patience": 0, "max_calls": 1, "seed": 1, "number": 1,
     "families": "good", "dry_run": True, "act": 1,
 }  # fmt: skip

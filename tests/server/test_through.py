@@ -50,16 +50,15 @@ def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, P
 # A grader would be loaded twice for a line of the one; each backup of the other has another name.
 @pytest.mark.parametrize("command", sorted(set(READING) - {"graders test", "backup"}))
 def test_a_reading_command_prints_the_same_bytes_through_the_server(
-    apart: Path, planned: Path, held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], command: str
+    apart: Path, held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], command: str
 ) -> None:
     given = ARGUMENTS.get(command, ())
     if command == "prompts show":
         given = (said(apart, ["prompts", "list"], capsysbinary)[1].decode().splitlines()[1].split()[0],)
     words = [*command.split(), *given]
-    cascaded = command.startswith("cascade")
-    here = said(planned if cascaded else apart, words, capsysbinary)
+    here = said(apart, words, capsysbinary)
     assert here[0] == 0
-    assert said(held["planned" if cascaded else "read"], words, capsysbinary) == here
+    assert said(held["read"], words, capsysbinary) == here
 
 
 def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
@@ -130,16 +129,6 @@ def test_guidelines_are_read_from_standard_input_without_a_server(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Read first.")))
     assert said(path, ["guidelines", "set", "-"], capsysbinary)[0] == 0
     assert said(path, ["guidelines", "show"], capsysbinary)[1].strip() == b"Read first."
-
-
-def test_labels_of_a_cascade_are_written_here_to_the_byte(
-    planned: Path, held: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert said(planned, ["cascade", "labels", "-o", "here.tsv"], capsysbinary)[0] == 0
-    assert said(held["planned"], ["cascade", "labels", "-o", "there.tsv"], capsysbinary)[0] == 0
-    assert Path("there.tsv").read_bytes() == Path("here.tsv").read_bytes() != b""
 
 
 def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_instead(

@@ -23,7 +23,6 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
-from core.measures.cascade import AGREEMENTS, PROMISES
 from core.project import (
     LONGEST_GUIDELINES,
     MOST_WANTED,
@@ -262,14 +261,6 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
-    Rule("cascades", f"{_id('name')} AND {_json('policy', 'OBJECT')}",
-         "the name is no name, or the policy no JSON object"),
-    Rule("cascades", f"agreement IN {_one_of(AGREEMENTS)} AND promise IN {_one_of(PROMISES)}",
-         "what is promised is none of what can be"),
-    Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
-         "the seed is below 0, or alpha or delta is not between 0 and 1"),
-    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
-         "a weight, a rank or a number of draws is out of range"),
     Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
     Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
     Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
@@ -703,11 +694,6 @@ def _read_given(given: str) -> None:
             raise ValueError("a score is no finite number")
 
 
-def _read_cascade(measure: str, policy: str) -> None:
-    linear_measure(measure)
-    Policy(**json.loads(policy))
-
-
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
@@ -719,6 +705,5 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
     ("frozen_queries", "given", _read_given),
-    ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

@@ -7,8 +7,7 @@ from datetime import datetime
 import streamlit as st
 
 from core.audit import audit_files
-from core.cascade import cascade_files
-from core.exchange import Manifest, all_of, bundle, bundled, manifest_json, publications, publish, reproduce
+from core.exchange import Manifest, bundle, bundled, manifest_json, publications, publish, reproduce
 from core.labels import Policy
 from core.project import Project
 from core.text import file_size
@@ -42,15 +41,14 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
         author = ui.person()
         ui.download(
             "Publish as a bundle",
-            lambda: bundle(project, policy, author, binary, note, all_of(audit_files, cascade_files)),
+            lambda: bundle(project, policy, author, binary, note, audit_files),
             f"{project.name}-bundle.zip",
             mime="application/zip",
             icon=":material/folder_zip:",
             on_click=_await_bundle,
             args=(len(publications(project)),),
             disabled=project.read_only,
-            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides, audits and "
-            "cascades.",
+            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides and audits.",
         )
     past = publications(project)
     if (before := st.session_state.get("publications before the bundle")) is not None:

@@ -11,7 +11,7 @@ from core.bank import exam_queries, latest_version, overview, speaking_passages
 from core.catalogue import prices
 from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
-from core.project import RATED_BY_HAND, Project, pool_depth, pool_mark, set_pool_depth
+from core.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
 from core.types import GraderSpec
 from pages.parts.shared import background, presses, ui
 
@@ -61,7 +61,13 @@ def plan(project: Project, grader: Grader) -> Request | None:
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",
     )  # fmt: skip
-    scope = Scope(queries=tuple(chosen) or None)
+    top = st.number_input(
+        "First passages of each run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
+        disabled=not run_names(project), persist_state="session",
+        help="Grades only the passages that some run ranks this high. Leaderboards by measures of these ranks need no "
+        "others; you can grade the rest of the pool later.",
+    )  # fmt: skip
+    scope = Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
         found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
@@ -79,7 +85,7 @@ def plan(project: Project, grader: Grader) -> Request | None:
         ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
     ui.speaking(len(speaking_passages(project, version)))
     if not found.to_grade:
-        needs = "the bank needs" if scope.queries is None else "the chosen queries need"
+        needs = "the bank needs" if scope == Scope(retry_failed=scope.retry_failed) else "your choice needs"
         if found.failed:
             st.info(
                 f"Every pair that {needs} was asked, and {found.failed:,} failed: they are listed below.",
