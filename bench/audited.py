@@ -1,4 +1,4 @@
-"""Collections that are judged in full, and audits of them whose judgments are revealed only as they are drawn."""
+"""Collections with full judgments, and simulated audits that reveal a judgment only when it is drawn."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ NUGGETS = "NuggetSelfRatedPrompt"
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection of which every pooled passage has a judgment.
+    """A collection with a judgment for every pooled passage.
 
     Args:
         weights: of its systems.
-        gains: shape (N,), what people say of each passage.
-        label: shape (N,), what the machine says, in the unit of gains; NaN where it says nothing.
+        gains: shape (N,), judgments of people.
+        label: shape (N,), labels of the machine in the unit of gains; NaN if it gave none.
         columns: the machine's features.
     """
 
@@ -56,12 +56,12 @@ class Collection:
 
     @property
     def truth(self) -> Array:
-        """The score of each system on the board that is judged in full."""
+        """The score of each system by full judgments."""
         return self.weights.w @ self.gains
 
     @property
     def machine(self) -> Array:
-        """The gain that the machine's label stands for; none where it gave none."""
+        """The machine's labels as gains; 0 if it gave none."""
         return np.nan_to_num(self.label)
 
 
@@ -90,7 +90,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one simulated audit came to: the batches, their plan, predictions, and the gains that were revealed."""
+    """A simulated audit: its batches, their plan, predictions, and the revealed gains."""
 
     batches: list[Batch]
     planned: Array
@@ -98,18 +98,16 @@ class Drawn:
     gains: Array
 
     def until(self, t: int) -> Corrected:
-        """What stands after the first t batches."""
+        """Return the corrected gains after the first t batches."""
         return correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 
 
-def dl20(shared: Path, measure: str, condensed: bool = False, large: bool = False) -> Collection:
+def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
     """The 54 judged queries of TREC DL 2020, 24 runs, question ratings by FLAN-T5-large.
 
     Args:
         measure: a linear one.
-        condensed: whether passages that NIST did not judge are taken out of the rankings, instead of counting as 0.
-        large: whether a large model's direct grades are features too, and its grades the machine's labels; it graded
-            what NIST judged alone, so that without `condensed` a missing grade would give the judgment away.
+        condensed: remove passages without a NIST judgment from the rankings; otherwise they count as 0.
     """
     folder = shared / "dl20"
     judged = _qrels(folder / "qrels-nist.txt")
@@ -123,11 +121,7 @@ def dl20(shared: Path, measure: str, condensed: bool = False, large: bool = Fals
         "questions": _qrels(folder / "rubric-qrels" / f"{QUESTIONS}.qrel"),
         "nuggets": _qrels(folder / "rubric-qrels" / f"{NUGGETS}.qrel"),
     }
-    columns = {f"{name} label": found for name, found in rated.items()}
-    if not large:
-        return _collection(runs, judged, columns, measure)
-    found = _collection(runs, judged, {**columns, "large label": _direct(folder)}, measure)
-    return replace(found, label=found.columns["large label"])
+    return _collection(runs, judged, {f"{name} label": found for name, found in rated.items()}, measure)
 
 
 def dl23(shared: Path, measure: str) -> Collection:
@@ -151,13 +145,28 @@ def dl23(shared: Path, measure: str) -> Collection:
     return _collection(runs, judged, columns, measure)
 
 
+def made(queries: int = 6, runs: int = 5) -> Collection:
+    """Return a small generated collection: labels follow the judgments with an error of at most one step."""
+    dice = np.random.default_rng(0)
+    judged = {(f"q{q}", f"p{p}"): int(dice.integers(0, 4)) for q in range(queries) for p in range(20)}
+    rated = {item: int(np.clip(value + dice.integers(-1, 2), 0, 3) * 5 / 3) for item, value in judged.items()}
+    rankings: dict[str, dict[str, list[str]]] = {}
+    for run in range(runs):
+        # Later runs rank closer to the judgments, so that the systems differ.
+        noise = {item: value + dice.normal(0, 3 / (run + 1)) for item, value in judged.items()}
+        rankings[f"run{run}"] = {
+            f"q{q}": sorted((f"p{p}" for p in range(20)), key=lambda p, q=q: -noise[f"q{q}", p]) for q in range(queries)
+        }
+    return _collection(rankings, judged, {"questions label": rated, "nuggets label": rated}, "DCG@10")
+
+
 def _collection(
     runs: Mapping[str, Mapping[str, list[str]]],
     judged: Mapping[tuple[str, str], int],
     columns: Mapping[str, Mapping[tuple[str, str], float]],
     measure: str,
 ) -> Collection:
-    """Unjudged passages count as 0, as trec_eval takes them."""
+    """Unjudged passages count as 0, as in trec_eval."""
     linear = linear_measure(measure)
     weights = rank_weights(runs, linear, sorted({query for query, _ in judged}))
     gains = np.array([max(0, judged.get(item, 0)) for item in weights.items], float)
@@ -169,16 +178,6 @@ def _collection(
     for name in [name for name in found if name.endswith("label")]:
         found[f"{name} squared"] = found[name] ** 2
     return Collection(weights, gains, label, found)
-
-
-def _direct(folder: Path) -> dict[tuple[str, str], int]:
-    """The direct grades 0-3 of a large model."""
-    with gzip.open(folder / "direct-grades-umbrela.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return {
-            (query, passage["paragraph_id"]): passage["grades"][0]["self_ratings"]
-            for query, passages in map(json.loads, lines)
-            for passage in passages
-        }
 
 
 def _qrels(file: Path) -> dict[tuple[str, str], int]:
@@ -195,7 +194,7 @@ def _run(file: Path) -> dict[str, list[str]]:
 
 
 def ways(held: Collection) -> list[Way]:
-    """The ways to audit that the table sets side by side."""
+    """Return the ways to audit that the table compares."""
     weights, n = held.weights, len(held.gains)
     size = importance(weights.w)
     alike = np.ones(n)
@@ -219,7 +218,7 @@ def ways(held: Collection) -> list[Way]:
 
 
 def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
-    """One audit: batches are drawn, and the judgments of what was drawn are revealed."""
+    """Simulate an audit: draw batches and reveal the judgments of the drawn passages."""
     n, each = len(held.gains), budget / way.batches
     floor = 1.0 if np.ptp(way.size) == 0 else 0.1
     planned = planned_chances(way.size, [each] * way.batches, floor)
@@ -245,10 +244,10 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
 
 
 def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:
-    """Which intervals do not hold the truth."""
+    """Return a mask of the intervals that miss the truth."""
     return (truth < told.low - 1e-9) | (told.high + 1e-9 < truth)
 
 
 def covered(told: Estimates, truth: Array) -> float:
-    """The share of intervals that hold the truth; what differs by rounding alone counts as held."""
+    """Return the share of intervals that hold the truth; rounding errors do not count as a miss."""
     return float(1 - missed(told, truth).mean())

@@ -1,10 +1,10 @@
-"""Kill a process with -9 at random moments of each kind of act, and check that nothing is lost and nothing is left.
+"""Kill a process with -9 during each kind of act; check for lost acts, damage and leftover files.
 
 Usage: python bench/kill.py [--each N] [--seed N]
 
-A process repeats one kind of act on a project and sends a line after each act that was committed. It is killed. Another
-process opens the project, runs `exam check`, looks for every acknowledged act, also those of earlier rounds, reads the
-files that were written, and looks for leftovers.
+A process repeats one kind of act on a project and acknowledges each committed act until it is killed.
+Another process opens the project, runs `exam check`, looks for every acknowledged act of all rounds, reads the written
+files, and looks for leftovers.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from core.project import Project, backup, create, judging, migrations, open_proj
 from core.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
-"""After so many rounds a new project is begun, so that each round stays short."""
+"""Rounds in one project; a new project keeps the rounds short."""
 LONGEST = 2.0
-"""Seconds of work after which a process is killed at the latest."""
+"""Latest time of a kill in seconds of work."""
 QUERIES, PASSAGES = 4, 12
 OUT = "out"
 """Folder for exported files."""
@@ -64,7 +64,7 @@ Ack = tuple[str, list[Any]]
 
 
 class Quick:
-    """A grader that needs no model: the rating of a pair is its numbers' sum, in batches of five."""
+    """A grader without a model: the rating is the sum of both keys modulo 6, in batches of five."""
 
     def __init__(self, name: str) -> None:
         self.spec = GraderSpec(name, "self-rating", name)
@@ -81,7 +81,7 @@ class Quick:
 
 
 def begin(folder: Path) -> None:
-    """Make the project to be worked on, a closed copy of it, and an older one to be upgraded."""
+    """Make the project of the drill, a closed copy of it, and an older project for upgrades."""
     every = migrations.MIGRATIONS
     migrations.MIGRATIONS = every[:OLD]
     try:
@@ -112,7 +112,7 @@ def begin(folder: Path) -> None:
 
 
 def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
-    """Repeat one kind of act, each acknowledged once it is committed, until the process is killed."""
+    """Repeat one kind of act and acknowledge each committed act, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")
@@ -207,23 +207,12 @@ def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[
     return [str(target)]
 
 
-ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {
-    "draft": _draft,
-    "save": _save,
-    "override": _override,
-    "judge": _judge,
-    "import": _import,
-    "grade": _grade,
-    "migrate": _migrate,
-    "backup": _backup,
-    "restore": _restore,
-    "publish": _publish,
-    "export": _export,
-}
+EVERY = (_draft, _save, _override, _judge, _import, _grade, _migrate, _backup, _restore, _publish, _export)
+ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {act.__name__[1:]: act for act in EVERY}
 
 
 def look(folder: str, known: list[Ack], said: Connection) -> None:
-    """Open the project as a restart does, check it, and send what is wrong or lost as sentences; then end."""
+    """Open the project as a restart does, check it, and send faults and losses as sentences."""
     lost: list[str] = []
     try:
         project = open_project(Path(folder) / "drill.duckdb")
@@ -244,7 +233,7 @@ def look(folder: str, known: list[Ack], said: Connection) -> None:
 
 
 def _wrong_files(project: Project) -> Iterator[str]:
-    """What is wrong with exported files, acknowledged or not: each is whole, and every publication has its file."""
+    """Yield faults of exported files, acknowledged or not: torn files, and publications without their file."""
     out = project.path.parent / OUT
     for manifest in publications(project):
         file = out / f"{manifest['note']}.qrels"
@@ -281,21 +270,30 @@ def _backup_is_whole(project: Project, path: str, versions: int) -> bool:
 
 
 def _is_upgraded(project: Project, path: str) -> bool:
-    open_project(Path(path)).close()
-    old = open_project(Path(path))
-    queries, wrong = old.value("SELECT count(*) FROM queries"), any(check(old).values())
-    old.close()
-    return queries == 399 and not wrong
+    return _is_sound(path) and _count(path, "queries") == 399
 
 
 def _is_restored(project: Project, path: str) -> bool:
+    sound = _is_sound(path)
+    for copy in set_aside(Path(path)):
+        verify(copy.path)
+    return sound
+
+
+def _is_sound(path: str) -> bool:
+    """Open a project twice, since the first opening reads the log; return whether `exam check` finds nothing."""
     open_project(Path(path)).close()
-    found = open_project(Path(path))
-    wrong = any(check(found).values())
-    found.close()
-    for one in set_aside(Path(path)):
-        verify(one.path)
-    return not wrong
+    project = open_project(Path(path))
+    sound = not any(check(project).values())
+    project.close()
+    return sound
+
+
+def _count(path: str, table: str) -> int:
+    project = open_project(Path(path), read_only=True)
+    count = int(project.value(f"SELECT count(*) FROM {table}"))
+    project.close()
+    return count
 
 
 SEEN: dict[str, Callable[..., bool]] = {
@@ -314,97 +312,82 @@ SEEN: dict[str, Callable[..., bool]] = {
     "export": lambda project, path: True,
     "publish": lambda project, manifest: manifest in publications(project) and bool(reproduce(project, manifest, "d")),
 }  # fmt: skip
-"""By the kind of an act, whether what was acknowledged of it is there."""
+"""By kind of act, a check that an acknowledged act is in the project."""
 ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
-"""Kinds that are looked at after their own round alone; `exam check` makes every publication again in each."""
+"""Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
 def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
-    """Kill so many times during each kind of act; return what was lost, wrong or left, a sentence each.
+    """Kill a process `each` times during each kind of act; return all losses and faults as sentences.
 
     Args:
-        longest: seconds of work after which a process is killed at the latest.
+        say: takes each fault at once, and the lines of a table at the end.
+        longest: latest time of a kill in seconds of work.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.kill"])
-    dice, lost = random.Random(seed), []
-    during, wrong_of = Counter[str](), Counter[str]()
-    acknowledged: Counter[str] = Counter()
-    started = time.monotonic()
+    dice, known, faults = random.Random(seed), list[Ack](), list[str]()
+    kills, acknowledged = Counter[str](), Counter[str]()
     place = tempfile.TemporaryDirectory(prefix="kill-")
-    known: list[Ack] = []
-    rounds = [kind for _ in range(each) for kind in ACTS]
-    for number, kind in enumerate(rounds):
+    for number, kind in enumerate([kind for _ in range(each) for kind in ACTS]):
         if number % ROUNDS_A_PROJECT == 0:
             place.cleanup()
             place = tempfile.TemporaryDirectory(prefix="kill-")
             known = []
             begin(Path(place.name))
-        told, begun = _killed(context, place.name, seed * 100_000 + number, kind, dice, longest)
-        failed = [f"an act failed before anybody killed it: {what[0]}" for said, what in told if said == "failed"]
-        told = [one for one in told if one[0] != "failed"]
-        during[kind] += begun
-        acknowledged[kind] += sum(said == kind for said, _ in told)
-        receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=look, args=(place.name, known + told, sending))
-        process.start()
-        sending.close()
-        try:
-            wrong = receiving.recv()
-        except EOFError:
-            wrong = ["the process that looked died"]
-        process.join()
-        wrong += failed
-        wrong_of[kind] += len(wrong)
-        lost += [f"round {number}, killed during {kind}: {one}" for one in wrong]
-        known += [one for one in told if one[0] not in ONCE]
-        if (number + 1) % 25 == 0 or wrong:
-            say(f"{number + 1} kills in {time.monotonic() - started:.0f} s, {sum(acknowledged.values()):,} acts"
-                f" acknowledged, {len(lost)} lost or wrong")  # fmt: skip
-            for one in lost[len(lost) - len(wrong) :]:
-                say(f"  {one}")
+        acts, begun = _killed(context, place.name, seed * 100_000 + number, kind, dice, longest)
+        done = [act for act in acts if act[0] != "failed"]
+        kills[kind] += begun
+        acknowledged[kind] += sum(name == kind for name, _ in done)
+        wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
+        wrong += _looked(context, place.name, known + done)
+        faults += [f"round {number}, killed during {kind}: {fault}" for fault in wrong]
+        known += [act for act in done if act[0] not in ONCE]
+        for fault in wrong:
+            say(f"round {number}, killed during {kind}: {fault}")
     place.cleanup()
-    say("| act | kills | of these during an act | acts acknowledged | lost, wrong or left |")
-    say("| --- | --- | --- | --- | --- |")
+    say("| act | kills | of these during an act | acts acknowledged |\n| --- | --- | --- | --- |")
     for kind in ACTS:
-        say(f"| {kind} | {each} | {during[kind]} | {acknowledged[kind]} | {wrong_of[kind]} |")
-    return lost
+        say(f"| {kind} | {each} | {kills[kind]} | {acknowledged[kind]} |")
+    return faults
+
+
+def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
+    """Look at the project in a new process; return the faults."""
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=look, args=(folder, known, sending))
+    process.start()
+    sending.close()
+    try:
+        faults: list[str] = receiving.recv()
+    except EOFError:
+        faults = ["the process that looked died"]
+    process.join()
+    return faults
 
 
 def _killed(
     context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
 ) -> tuple[list[Ack], bool]:
-    """Run a process for a random time, kill it, and return the acts it acknowledged and whether one was under way."""
+    """Run a process for a random time and kill it; return its acknowledged acts, and whether an act had begun."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
     sending.close()
     if dice.random() < 0.95:
-        # Mostly it is at work by then; otherwise it is killed while it opens the project.
+        # Most processes are killed at work, some while they open the project.
         receiving.poll(30)
     time.sleep(dice.random() * longest)
-    # One that failed by itself is there no more.
     process.kill()
     process.join()
-    told: list[Ack] = []
-    begun = False
-    try:
-        while True:
-            said, what = receiving.recv()
-            begun = begun or said == "begun"
-            if said != "begun":
-                told.append((said, what))
-    except (EOFError, OSError):
-        pass
-    finally:
-        receiving.close()
-    return told, begun
-
-
-def killed(say: Callable[..., None]) -> None:
-    """A short drill among the other measurements."""
-    lost = drill(2, 17, lambda line: say("kill", line))
-    say("kill", f"{len(lost)} lost, wrong or left")
+    messages: list[Ack] = []
+    with receiving:
+        try:
+            while True:
+                messages.append(receiving.recv())
+        except (EOFError, OSError):
+            pass
+    return [message for message in messages if message[0] != "begun"], any(name == "begun" for name, _ in messages)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,60 @@
-"""The project that speed is measured on is one that the workbench can open and score."""
+"""Every bench works at its smallest size, on a project that the workbench can open and score."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
+from bench.audited import dl20, dl23
 from bench.large import QUESTIONS_A_QUERY, make_large
+from bench.run import BUDGETS
 from core.labels import Policy, basis, readiness
 from core.leaderboard import leaderboard
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _run(*names: str) -> list[str]:
+    """Run benches at their smallest size; return the lines of their output."""
+    command = [sys.executable, "bench/run.py", "--tiny", *names]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def _assert_figures(lines: list[str], least: int) -> None:
+    rows = lines[2:]
+    assert len(rows) >= least
+    for row in rows:
+        what, measured, alternative, ratio, budget, kept = (cell.strip() for cell in row.strip("|").split("|"))
+        assert what and measured and alternative and budget
+        assert float(ratio) > 0
+        assert kept in ("yes", "NO")
+
+
+@pytest.mark.long
+def test_every_bench_without_a_browser_prints_its_figures() -> None:
+    names = [name for name in BUDGETS if name != "screens"]
+    _assert_figures(_run(*names), len(names))
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_the_bench_of_screens_prints_its_figures() -> None:
+    _assert_figures(_run("screens"), 5)
+
+
+def test_audits_are_replayed() -> None:
+    assert _run("audit")
+
+
+def test_the_collections_of_the_audit_replay_are_read(shared_data: Path) -> None:
+    found = {name: read(shared_data, "DCG@10") for name, read in (("dl20", dl20), ("dl23", dl23))}
+    assert {name: (len(one.weights.w), one.weights.queries) for name, one in found.items()} == {
+        "dl20": (24, 54),
+        "dl23": (16, 25),
+    }
 
 
 def test_the_generated_project_is_graded_whole_and_has_a_leaderboard(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Real answers of models are read as others read them, but for what follows from the rules."""
+"""Published answers of models get the published ratings; the rules explain every difference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.reading import (
+from tests.graders.answer_agreement import (
     DEFAULT_NUMBER,
     DEFAULT_WORDS,
     EXPLAINED,

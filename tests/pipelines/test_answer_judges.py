@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import PUBLISHED, answered
-from bench.missed_gold import corpus
 from core.errors import InputError
 from core.graders import load_encoder, model_folder
 from core.measures.answers import against_people
 from core.pipelines.answer_judges import JUDGES, accepts, answer_judge, judge_scores
+from tests.made.gold_corpus import corpus
+from tests.made.openqa_answers import PUBLISHED, answered
 
 ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.missed_gold import Corpus, corpus
 from core.measures.answers import plain
 from core.pipelines import (
     BM25,
@@ -28,6 +27,7 @@ from core.pipelines import (
 from core.project import Project, add_passages, add_queries
 from core.types import Passage, Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
+from tests.made.gold_corpus import Corpus, corpus
 from tests.made.projects import judge
 from tests.pipelines.answers.made import put_run
 

@@ -1,0 +1,85 @@
+"""Bench of imports: time beside parsing the same file, and peak memory beside a file of a fifth of the size."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.figures import Figure, in_child, in_this_process, peak_megabytes, processor_seconds
+from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from core.exchange import graded_file, import_files
+from core.formats import Source
+from core.project import create
+
+
+def importing(tiny: bool) -> Iterator[Figure]:
+    """Measure the import of a graded file with its rankings.
+
+    Raises:
+        AssertionError: the import and the parser count different grades.
+    """
+    few, many = (2, 5) if tiny else (QUERIES // 5, QUERIES)
+    passages = 101 if tiny else PASSAGES_A_QUERY
+    run = in_this_process if tiny else in_child
+    peaks = []
+    for queries in (few, many):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "graded.jsonl.gz"
+            run(_export, file, queries, passages, 3 if tiny else RUNS)
+            seconds, grades, peak = run(_import, file)
+            parsing, parsed = run(_parse, file)
+        assert grades == parsed, f"{grades} grades are in the project, {parsed} in the file"
+        peaks.append(peak)
+    yield Figure(
+        f"import of {grades:,} grades",
+        f"{seconds:.2f} s",
+        f"gzip and json.loads: {parsing:.2f} s",
+        seconds / parsing,
+        "ratio <= 1.5",
+        seconds / parsing <= 1.5,
+    )
+    small, large = (max(peak, 1.0) for peak in peaks)
+    growth = large / small
+    yield Figure(
+        f"memory of it, {many} queries to {few}",
+        f"+{large:,.0f} MB",
+        f"+{small:,.0f} MB",
+        growth,
+        f"far below {many / few:.1f} (file)",
+        growth < 1 + (many / few - 1) / 3,
+    )
+
+
+def _export(file: Path, queries: int, passages: int, runs: int) -> None:
+    project = make_large(file.with_name("source.duckdb"), queries, passages, runs)
+    file.write_bytes(graded_file(project))
+    project.close()
+
+
+def _import(file: Path) -> tuple[float, int, float]:
+    """Return processor seconds, grades, and the growth of the peak memory in MB."""
+    project = create(file.with_name("imported.duckdb"))
+    before = peak_megabytes()
+    seconds, _ = processor_seconds(lambda: import_files(project, "graded", [Source.of(file)], "bench"))
+    peak = peak_megabytes() - before
+    grades = int(project.value("SELECT count(*) FROM grades"))
+    project.close()
+    return seconds, grades, peak
+
+
+def _parse(file: Path) -> tuple[float, int]:
+    """Return processor seconds of reading the file with the standard library, and the number of ratings."""
+
+    def parse() -> int:
+        grades = 0
+        with gzip.open(file) as lines:
+            for line in lines:
+                for passage in json.loads(line)[1]:
+                    for entry in passage.get("exam_grades") or []:
+                        grades += len(entry["correctAnswered"]) + len(entry["wrongAnswered"])
+        return grades
+
+    return processor_seconds(parse)

@@ -1,0 +1,181 @@
+"""Benches of scoring: the impact of an edit, and the recomputation of labels, coverage and six measures."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytrec_eval
+
+from bench.figures import Figure, in_child, in_this_process, processor_seconds
+from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from core.bank import questions
+from core.labels import Policy, basis, coverage, label_qrels, labels
+from core.leaderboard import leaderboard, score_runs
+from core.project import Project, open_project, rankings
+from core.review import changes
+from core.types import Question
+
+Means = dict[str, dict[str, float]]
+"""Mean over the queries by measure and run."""
+
+MEASURES = {
+    "AP": "map",
+    "nDCG@10": "ndcg_cut_10",
+    "nDCG@20": "ndcg_cut_20",
+    "Rprec": "Rprec",
+    "RR": "recip_rank",
+    "P@20": "P_20",
+}
+"""The six measures by their names here and in trec_eval."""
+EDITS = 15
+
+RATED = (
+    "grades JOIN question_revisions r ON r.text_key = question_text_key JOIN questions USING (question_key)"
+    " JOIN passages p ON p.text_key = passage_text_key"
+)
+LABELS = f"SELECT query_key AS query, passage_key AS passage, max(rating)::INTEGER AS label FROM {RATED} GROUP BY ALL"
+RANKINGS = (
+    "SELECT name AS run, query_key AS query, passage_key AS passage, score FROM rankings JOIN runs USING (run_key)"
+)
+
+
+def impact(tiny: bool) -> Iterator[Figure]:
+    """Measure the impact of an edit beside a new leaderboard, and in a project with a tenth of the queries."""
+    few, many = (2, 4) if tiny else (QUERIES // 10, QUERIES)
+    passages = 101 if tiny else PASSAGES_A_QUERY
+    run = in_this_process if tiny else in_child
+    small, _ = run(_impact_among, few, passages)
+    median, again = run(_impact_among, many, passages)
+    yield Figure(
+        f"impact of an edit, {many} queries",
+        f"{median * 1000:.0f} ms",
+        f"whole leaderboard again: {again * 1000:,.0f} ms",
+        again / median,
+        "< 50 ms",
+        median < 0.05,
+    )
+    yield Figure(
+        f"the same, {many} queries to {few}",
+        f"{median * 1000:.0f} ms",
+        f"{few} queries: {small * 1000:.0f} ms",
+        median / small,
+        "cost of that query alone: < 2",
+        median / small < 2,
+    )
+
+
+def recompute(tiny: bool) -> Iterator[Figure]:
+    """Measure labels, coverage and six measures from the file, beside plain SQL with pytrec_eval.
+
+    Raises:
+        AssertionError: the numbers of the two differ.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.duckdb"
+        make_large(path, 3 if tiny else QUERIES, 101 if tiny else PASSAGES_A_QUERY, 3 if tiny else RUNS).close()
+        seconds, means = in_child(_by_workbench, path)
+        alternative, expected = in_child(_by_sql, path)
+    _assert_equal(means, expected)
+    yield Figure(
+        "labels, coverage, six measures",
+        f"{seconds:.2f} s",
+        f"SQL and pytrec_eval: {alternative:.2f} s",
+        alternative / seconds,
+        "< 2 s",
+        seconds < 2,
+    )
+
+
+def _impact_among(queries: int, passages: int) -> tuple[float, float]:
+    """Return the median processor time of an edit's impact, and that of a whole leaderboard."""
+    dice = random.Random(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.duckdb"
+        make_large(path, queries, passages).close()
+        project = open_project(path)
+        again, _ = processor_seconds(lambda: leaderboard(project, "nDCG@10"))
+        edits = [_edited(project, dice, f"q{dice.randrange(queries)}") for _ in range(EDITS)]
+        policy = Policy()
+        took = [processor_seconds(lambda edit=edit: changes(project, "nDCG@10", policy, edit))[0] for edit in edits]
+        project.close()
+    return statistics.median(took), again
+
+
+def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, list[Question]]:
+    """Return the questions of a query with one of them reworded, reweighted or retired."""
+    asked = questions(project, query_id=query_id)
+    place = dice.randrange(len(asked))
+    change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
+    asked[place] = replace(asked[place], **change)
+    return {query_id: asked}
+
+
+def _by_workbench(path: Path) -> tuple[float, Means]:
+    def work() -> Means:
+        project = open_project(path)
+        base = basis(project, Policy())
+        labels(project, base)
+        shares = coverage(project, base)
+        scores = score_runs(rankings(project), list(MEASURES), label_qrels(project, base), base.min_rating)
+        means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
+        means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
+        project.close()
+        return means
+
+    return processor_seconds(work)
+
+
+def _by_sql(path: Path) -> tuple[float, Means]:
+    """Compute the same numbers with the SQL and the loops that a researcher would write."""
+    cutoff, min_rating = Policy().cutoff, Policy().min_rating
+    covered = (
+        f"WITH best AS (SELECT run_key, query_key, question_key, max(rating) AS best FROM {RATED}"
+        f" JOIN rankings USING (query_key, passage_key) WHERE rank <= {cutoff} GROUP BY ALL),"
+        " asked AS (SELECT query_key, count(*) AS asked FROM questions GROUP BY ALL),"
+        f" shares AS (SELECT run_key, query_key, count(*) FILTER (best >= {min_rating}) / any_value(asked) AS share"
+        " FROM best JOIN asked USING (query_key) GROUP BY ALL)"
+        " SELECT name, avg(share) FROM shares JOIN runs USING (run_key) GROUP BY ALL"
+    )
+
+    def work() -> Means:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            labelled, ranked = (connection.execute(sql).df() for sql in (LABELS, RANKINGS))
+            rows = connection.execute(covered).fetchall()
+        return _by_pytrec_eval(labelled, ranked, min_rating) | {"coverage": dict(rows)}
+
+    return processor_seconds(work)
+
+
+def _by_pytrec_eval(labelled: pd.DataFrame, ranked: pd.DataFrame, min_rating: int) -> Means:
+    for frame in (labelled, ranked):
+        # pytrec_eval takes ids as texts only.
+        frame[["query", "passage"]] = frame[["query", "passage"]].astype(str)
+    qrels = {
+        query: dict(zip(own["passage"], own["label"].tolist(), strict=True)) for query, own in labelled.groupby("query")
+    }
+    wanted = {"map", "ndcg_cut.10,20", "Rprec", "recip_rank", "P.20"}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, wanted, relevance_level=min_rating)
+    means: Means = {name: {} for name in MEASURES}
+    for run, of_run in ranked.groupby("run"):
+        scores = {
+            query: dict(zip(own["passage"], own["score"].tolist(), strict=True))
+            for query, own in of_run.groupby("query")
+        }
+        by_query = evaluator.evaluate(scores)
+        for name, theirs in MEASURES.items():
+            means[name][str(run)] = sum(values[theirs] for values in by_query.values()) / len(qrels)
+    return means
+
+
+def _assert_equal(means: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> None:
+    for name, by_run in means.items():
+        for run, value in by_run.items():
+            assert math.isclose(expected[name][run], value, abs_tol=1e-6), (name, run, expected[name][run], value)
