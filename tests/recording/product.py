@@ -1,0 +1,138 @@
+"""All that a recording calls of the product: its shell and its server. Adapt this module if they change."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import os
+import pkgutil
+import shlex
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlencode
+
+import click
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+import core
+from core import cli, server
+from core.cli import options
+from core.cli.reading import READING
+from core.project import CONFIG, find_door, open_project
+
+# Sums of floating-point numbers depend on how many threads share the rows.
+CONFIG["threads"] = 1
+
+VERSION = core.__version__
+ROLES = ("owner", "assessor", "viewer")
+ROUTES = ("openapi.json", "door", "jobs/current")
+"""Routes that are no commands."""
+
+
+def load() -> list[Any]:
+    """Import every module of the product, and return them."""
+    modules = []
+    for found in pkgutil.walk_packages(core.__path__, "core."):
+        try:
+            modules.append(importlib.import_module(found.name))
+        except ImportError:
+            # An optional package is not installed.
+            continue
+    return modules
+
+
+@functools.cache
+def commands() -> dict[str, click.Command]:
+    """Every command by its words."""
+    return dict(_below(cli.cli, ""))
+
+
+def reading() -> set[str]:
+    """The words of the commands that only read, with some options at least."""
+    return set(READING)
+
+
+def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    if command.invoke_without_command:
+        yield words, command
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None:
+            yield from _below(child, f"{words} {name}".strip())
+
+
+def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
+    """Run a command on a project; return its exit code, stdout and stderr."""
+    os.environ["EXAM_PROJECT"] = str(project)
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        try:
+            code = cli.run(words)
+        except Exception as error:
+            code = -1
+            streams[1].write("".join(traceback.format_exception_only(error)))
+    output, errors = (cast(io.BytesIO, stream.buffer).getvalue().decode(errors="replace") for stream in streams)
+    return code, output, errors
+
+
+@contextmanager
+def kept_open(path: Path) -> Iterator[None]:
+    """Give commands one open project until the block ends: to open it takes ten times as long as most of them."""
+    project = open_project(path)
+    close, before = project.close, options.open_project
+    project.close = lambda: None  # type: ignore[method-assign]
+    options.open_project = lambda *_, **__: project
+    try:
+        yield
+    finally:
+        options.open_project = before
+        close()
+
+
+@contextmanager
+def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A client of a server that has a project open, and a token for each role."""
+    os.environ["EXAM_LIMIT_REQUESTS"] = "1000000"
+    server.open_doors("http://127.0.0.1:1")
+    server.hold(project)
+    door = find_door(project)
+    assert door is not None
+    client = TestClient(Starlette(routes=server.routes()), raise_server_exceptions=False)
+    tokens = {"owner": door.token}
+    try:
+        for role in ROLES[1:]:
+            answer = client.post(
+                "/api/v1/token/make", json={"name": f"a {role}", "role": role}, headers=bearer(door.token)
+            )
+            tokens[role] = answer.text.strip()
+        yield client, tokens
+    finally:
+        server.let_go()
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that shows a token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def route(words: str, line: str) -> str:
+    """The route that a reading command has, with the options of a line as parameters."""
+    command = commands()[words]
+    given, _, _ = command.make_parser(click.Context(command)).parse_args(shlex.split(line))
+    pairs = [
+        (name, part)
+        for name, value in given.items()
+        for part in (value if isinstance(value, list | tuple) else [value])
+        if isinstance(part, str | bool)
+    ]
+    query = urlencode([(name, str(part).lower() if isinstance(part, bool) else part) for name, part in pairs])
+    return words.replace(" ", "/") + (f"?{query}" if query else "")
