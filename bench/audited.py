@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from core.audit.designing import weights_from
 from core.measures.audit import (
     Batch,
     Corrected,
@@ -28,7 +29,6 @@ from core.measures.audit import (
     planned_chances,
     pool_of,
     predict_batches,
-    rank_weights,
 )
 
 Array = NDArray[np.float64]
@@ -168,7 +168,14 @@ def _collection(
 ) -> Collection:
     """Unjudged passages count as 0, as in trec_eval."""
     linear = linear_measure(measure)
-    weights = rank_weights(runs, linear, sorted({query for query, _ in judged}))
+    queries = {query for query, _ in judged}
+    ranks = [
+        (run, query, passage, rank)
+        for run, ranking in runs.items()
+        for query in queries
+        for rank, passage in enumerate(ranking.get(query, ())[: linear.cutoff], 1)
+    ]
+    weights = weights_from(ranks, list(runs), linear, len(queries))
     gains = np.array([max(0, judged.get(item, 0)) for item in weights.items], float)
     found = {name: np.array([values.get(item, np.nan) for item in weights.items]) for name, values in columns.items()}
     label = found["questions label"] * 3 / 5

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from core.errors import InputError, ProjectError, WorkbenchError
+from core.errors import InputError, ProjectError
 
 if sys.platform != "win32":
     import fcntl
@@ -131,7 +131,7 @@ def written(path: Path) -> Iterator[Path]:
         InputError: `path` cannot be written.
         ProjectError: the disk is full.
     """
-    try:
+    with writing(path):
         real = path.resolve()
         to_replace = _can_be_replaced(path, real.parent)
         with WorkingFolder(real.parent if to_replace else None) as folder:
@@ -142,8 +142,6 @@ def written(path: Path) -> Iterator[Path]:
             else:
                 with made.open("rb") as source, path.open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except OSError as error:
-        raise unwritable(path, error) from error
 
 
 def _can_be_replaced(path: Path, folder: Path) -> bool:
@@ -212,12 +210,10 @@ def make_folder(path: Path) -> None:
     Raises:
         InputError, ProjectError: as `written`.
     """
-    try:
+    with writing(path):
         for one in [folder for folder in reversed((path, *path.parents)) if not folder.exists()]:
             one.mkdir(exist_ok=True)
             _follow_umask(one)
-    except OSError as error:
-        raise unwritable(path, error) from error
 
 
 def _follow_umask(path: Path) -> None:
@@ -240,13 +236,22 @@ def sync(path: Path) -> None:
             os.close(handle)
 
 
-def unwritable(place: Path, error: OSError) -> WorkbenchError:
-    """An error of writing a file as one that says what to do."""
-    if error.errno in FULL:
-        return full_disk(place)
-    return InputError(
-        "cannot-write-file", f"{place}: cannot be written ({error.strerror or error}).", "Choose another place."
-    )
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Raise a fault of the operating system as an error that says what to do.
+
+    Raises:
+        InputError: `place` cannot be written.
+        ProjectError: the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise full_disk(place) from error
+        raise InputError(
+            "cannot-write-file", f"{place}: cannot be written ({error.strerror or error}).", "Choose another place."
+        ) from error
 
 
 def full_disk(place: object) -> ProjectError:

@@ -13,7 +13,7 @@ from core.audit.calibrating import (
     calibration,
 )
 from core.audit.circularity import Circularity, Role, circularity, family_of
-from core.audit.dealing import LEASE, Card, Hand, deal, deal_ahead, give_back, hand, left
+from core.audit.dealing import LEASE, Card, Hand, deal_ahead, give_back, hand, left
 from core.audit.designing import ALPHA, Texts, design, end_audit, end_batch, in_batches, texts
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
@@ -70,7 +70,6 @@ __all__ = [
     "calibration",
     "cannot_say",
     "circularity",
-    "deal",
     "deal_ahead",
     "design",
     "difference",

@@ -60,34 +60,13 @@ class Hand:
     until: datetime | None
     left: int
 
-    @property
-    def next_card(self) -> Card | None:
-        """The first passage that waits."""
-        return next((card for card in self.cards if not card.settled), None)
-
-
-def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> Hand | None:
-    """Give somebody a query to judge: the one that they hold as long as it has passages that they did not skip.
-
-    Args:
-        lease: how long it is theirs, counted anew with every verdict.
-
-    Returns:
-        None where nothing is left for them.
-
-    Raises:
-        InputError: no name, or no batch to judge.
-    """
-    found = deal_ahead(project, audit, assessor, 1, lease)
-    return found[0] if found else None
-
 
 def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE) -> list[Hand]:
     """Give somebody whole queries until so many passages wait, so that nobody waits between one query and the next.
 
     Args:
         passages: that are to wait, from 1; there are fewer where the batch has no more for them.
-        lease: see `deal`.
+        lease: how long they are theirs, counted anew with every verdict.
 
     Returns:
         What they hold, in the order in which it is judged; empty where nothing is left for them.
@@ -118,7 +97,7 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
 
 
 def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
-    """What somebody holds, as `deal` gave it; None where nothing, or where it was given back."""
+    """What somebody holds, as `deal_ahead` gave it; None where nothing, or where it was given back."""
     name = assessor_name(assessor)
     state = project.read(lambda cursor: read_state(cursor, audit))
     found = _hands(project, audit, name, state, _own(state, name))

@@ -248,9 +248,14 @@ def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
 
 
 def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
-    """Rank weights from lines (run, query id, passage id, rank); a rank that a file left out stays empty.
+    """Rank weights of runs over the union of their passages; a rank that a file left out stays empty.
 
-    The same as `core.measures.audit.rank_weights` for rankings without gaps.
+    A run's weight on a passage is the discount of the passage's rank, divided by the number of queries. A query that a
+    run skipped therefore counts as 0.
+
+    Args:
+        ranks: lines (run, query id, passage id, rank) within the measure's cutoff.
+        queries: how many queries the score is a mean over.
     """
     items = tuple(sorted({(query, passage) for _, query, passage, _ in ranks}))
     column = {item: i for i, item in enumerate(items)}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from core.bank import question_text_key, save_questions, take_queries
 from core.errors import InputError
 from core.exchange.exam_import import EXAM, Words, bank_version, items_by_words, words_of
-from core.formats import Factors, SatElsewhere
+from core.formats import Factors, SatElsewhere, factors_in_name
 from core.graders import bare_choices, key_position
 from core.project import (
     ELSEWHERE,
@@ -51,7 +51,9 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
                 f"'{one.student}' sits exams here, so that its answers cannot come from a file.",
                 "Name the student otherwise in the file, or rename the file.",
             )
-        key = put_student(cursor, elsewhere(one.student), author)
+        # Components that a file states count before those that a name states.
+        levels = factors_in_name(one.student) | dict(known.factors if known else {})
+        key = put_student(cursor, replace(elsewhere(one.student), factors=levels), author)
         verdicts: dict[str, bool] = {}
         for item, correct in one.verdicts.items():
             verdicts.setdefault(place[item], correct)

@@ -30,6 +30,7 @@ from core.formats import (
     SatElsewhere,
     Source,
     exam,
+    factors_in_name,
     graded,
     passages,
     queries,
@@ -533,6 +534,11 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
                 found.append(one)
+                if levels := factors_in_name(one.student):
+                    read_as = ", ".join(f"{factor} {level}" for factor, level in levels.items())
+                    report.remark(
+                        source.name, None, "factors-in-name", f"the name '{one.student}' is read as {read_as}"
+                    )
         names = ", ".join(Path(source.name).name for source in sources)
         return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
 

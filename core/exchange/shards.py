@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder, make_folder, put, unwritable
+from core.atomic_files import WorkingFolder, make_folder, put, writing
 from core.bank import bank_for, without_answered_by_topic
 from core.errors import InputError
 from core.labels import Policy, basis, graded_pairs, label_qrels
@@ -66,14 +66,12 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
             written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet('{found}')").fetchall()[0][0])
         return written
 
-    try:
+    with writing(folder):
         make_folder(folder.parent)
         with WorkingFolder(project.working_folder) as made, WorkingFolder(folder.parent) as beside:
             (made / "shards").mkdir()
             rows = project.read(write)
             shutil.move(made / "shards", beside)
             put(beside / "shards", folder)
-    except OSError as error:
-        raise unwritable(folder, error) from error
     record(project, author, "export shards", file=folder.name, grades=rows["grades"])
     return rows

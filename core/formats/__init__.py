@@ -17,7 +17,7 @@ from core.formats.question_bank import BankFile, read_bank
 from core.formats.responses import read_responses
 from core.formats.responses_matrix import SatElsewhere, read_matrix, write_matrix
 from core.formats.source import Source, read_small, read_small_text
-from core.formats.student_factors import Factors, read_factors
+from core.formats.student_factors import Factors, factors_in_name, read_factors
 from core.formats.trec_qrels import LARGEST
 from core.formats.trec_run import RunLine, name_runs, read_run_lines
 
@@ -43,6 +43,7 @@ __all__ = [
     "call_line",
     "detect",
     "exam",
+    "factors_in_name",
     "graded",
     "item_id",
     "looked_for",

@@ -11,7 +11,18 @@ import orjson
 from core.errors import Report
 from core.formats.answers import QUERY_KEYS
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_objects, refusing, value_of
+from core.formats.source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    good_id,
+    good_text,
+    note_unread,
+    open_objects,
+    refusing,
+    value_of,
+)
 
 WORDS = {"yes": True, "no": False}
 
@@ -43,6 +54,7 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
                 good_text(value_of(row, ("answer",), "answer"), "answer"),
                 _acceptable(row.get("acceptable")),
             )
+            note_unread(row, (QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
             if found.setdefault((one.query_id, one.answer), one) != one:
                 raise Refused(
                     "contradicting-lines", f"the same answer to query {one.query_id} has another verdict above"

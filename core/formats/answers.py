@@ -10,7 +10,18 @@ import orjson
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_objects, refusing, value_of
+from core.formats.source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    good_id,
+    good_text,
+    note_unread,
+    open_objects,
+    refusing,
+    value_of,
+)
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 GOLD = "gold"
@@ -49,6 +60,7 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     for number, row in open_objects(source, report, Limits(WHOLE)):
         with refusing(report, source.name, number):
             one = _answer(row)
+            note_unread(row, (QUERY_KEYS, ("run",), ("answer",)), source.name, number, report)
             place = (one.query_id, one.run, one.k, one.draw)
             if found.setdefault(place, one) is not one:
                 raise Refused("duplicate-answer", f"query {one.query_id} has an answer from {one.run} there already")

@@ -165,12 +165,10 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
     for number, line in lines:
         if TITLE.match(line):
             continue
-        try:
+        cells: list[str] = []
+        with refusing(report, file, number):
             separator = header_of(line)[0] if separator is None else separator
             cells = cells_of(line, separator)
-        except Refused as refused:
-            report.refuse(file, number, refused.code, str(refused))
-            continue
         if not any(cells):
             continue
         first = cells[0].lower()

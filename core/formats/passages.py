@@ -20,6 +20,7 @@ from core.formats.source import (
     note_unread,
     open_lines,
     open_rows,
+    refusing,
     value_of,
 )
 from core.types import Passage
@@ -45,17 +46,14 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
     any_read = False
     lines = open_lines(source, report)
     for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
-        try:
+        with refusing(report, source.name, number):
             passage = _passage_of(row)
-        except Refused as refused:
-            report.refuse(source.name, number, refused.code, str(refused))
-            continue
-        if len(row) > 2:
-            if row.get("title"):
-                report.remark(source.name, number, "title-before-text", "the title goes in front of the text")
-            note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
-        any_read = True
-        yield passage
+            if len(row) > 2:
+                if row.get("title"):
+                    report.remark(source.name, number, "title-before-text", "the title goes in front of the text")
+                note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
+            any_read = True
+            yield passage
     report.require(any_read, source.name, "passages")
 
 

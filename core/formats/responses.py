@@ -18,6 +18,7 @@ from core.formats.source import (
     first_of,
     good_id,
     good_text,
+    note_unread,
     open_lines,
     parse_json,
     parse_object,
@@ -118,6 +119,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
     run = good_id(source.stem if run is None else run, "run")
     query_text = first_of(fields, QUERY_TEXT_KEYS)
     query_text = None if query_text is None else good_text(query_text, "query's text").strip()
+    note_unread(fields, (RUN_KEYS, QUERY_KEYS, QUERY_TEXT_KEYS, TEXT_KEYS), source.name, line, report)
     listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
     if listed is None:
         return Response(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
 from core.formats.responses_matrix import STUDENT, is_verdicts, table_lines
@@ -19,6 +21,18 @@ _NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbo
 def not_retrieved(name: str) -> str | None:
     """The usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other retrieval."""
     return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
+
+
+_IN_NAME = re.compile(r"(?:^|[\W_]+)((?:open|closed)[\W_]?book|(?:closedb|oracle)(?=\W*$))(?:[\W_]+|$)", re.IGNORECASE)
+
+
+def factors_in_name(name: str) -> dict[str, str]:
+    """The retrieval that an examinee's name states, as `gpt-4_open_book`, and the model if that is all else."""
+    if (found := _IN_NAME.search(name)) is None:
+        return {}
+    others = [part for part in (name[: found.start()], name[found.end() :]) if part]
+    model = {"model": others[0]} if len(others) == 1 else {}
+    return model | {"retrieval": not_retrieved(found[1]) or found[1]}
 
 
 Factors = dict[str, dict[str, str]]

@@ -42,33 +42,28 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
     with refusing(report, source.name, None):
         lessons = parse_json(text)
     for at, lesson in enumerate(lessons, 1):
-        place = f"lesson {at}"
-        try:
+        with refusing(report, source.name, None, f"lesson {at}: "):
             if not isinstance(lesson, dict):
                 raise Refused("not-an-object", "it is not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
             )
-            place = f"lesson {query.query_id}"
             asked = _object(_object(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
-        except Refused as refused:
-            report.refuse(source.name, None, refused.code, f"{place}: {refused}")
-            continue
-        found = []
-        for name, content in asked.items():
-            with refusing(report, source.name, None, f"{place}, question {name[:40]}: "):
-                question = _question(query.query_id, name, content)
-                if question is None:
-                    report.remark(
-                        source.name,
-                        None,
-                        "no-usable-items",
-                        "the right answer of a question is none of its choices: left out",
-                    )
-                else:
-                    found.append(question)
-        if found:
-            yield query, found
+            found = []
+            for name, content in asked.items():
+                with refusing(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
+                    question = _question(query.query_id, name, content)
+                    if question is None:
+                        report.remark(
+                            source.name,
+                            None,
+                            "no-usable-items",
+                            "the right answer of a question is none of its choices: left out",
+                        )
+                    else:
+                        found.append(question)
+            if found:
+                yield query, found
 
 
 def _question(query_id: str, name: str, content: object) -> Question | None:

@@ -8,7 +8,7 @@ from typing import TextIO
 from core.errors import InputError, Report
 from core.formats.columns import INTEGER, is_ranked, kind_of_map, open_ranked
 from core.formats.file_kind import FileKind
-from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id
+from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
 from core.types import Judgment
 
 COLUMNS = ("query", "0", "passage", "value")
@@ -36,26 +36,21 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     for number, (query, _, passage, value) in open_ranked(
         source, report, "qrels", COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
     ):
-        try:
+        with refusing(report, source.name, number):
             key = (good_id(query, "query"), good_id(passage, "passage"))
             relevance = _relevance(value)
-        except Refused as refused:
-            report.refuse(source.name, number, refused.code, str(refused))
-            continue
-        if key not in seen:
-            seen[key] = (relevance, number)
-        elif seen[key][0] == relevance:
-            report.remark(
-                source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval would refuse)"
-            )
-        else:
-            report.refuse(
-                source.name,
-                number,
-                "contradicting-lines",
-                f"query {query}, passage {passage} has value {relevance} here"
-                f" and {seen[key][0]} on line {seen[key][1]}",
-            )
+            if key not in seen:
+                seen[key] = (relevance, number)
+            elif seen[key][0] == relevance:
+                report.remark(
+                    source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval would refuse)"
+                )
+            else:
+                raise Refused(
+                    "contradicting-lines",
+                    f"query {query}, passage {passage} has value {relevance} here"
+                    f" and {seen[key][0]} on line {seen[key][1]}",
+                )
     report.require(seen, source.name, "judgments")
     return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
 

@@ -71,7 +71,6 @@ from core.pipelines.answers.studying import (
     PeopleSaid,
     Refined,
     agreement,
-    choice_of_runs,
     choice_tables,
     correlations,
     people_said,
@@ -158,7 +157,6 @@ from core.pipelines.retrievals import (
 from core.pipelines.rule_students import sit_by_rules
 from core.pipelines.sheets import Standing, standing
 from core.pipelines.sitting import Sit, sit
-from core.pipelines.sittings import Sitting, sittings
 from core.pipelines.students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
@@ -249,7 +247,6 @@ __all__ = [
     "Score",
     "ShownPassage",
     "Sit",
-    "Sitting",
     "Standing",
     "Target",
     "Test",
@@ -285,7 +282,6 @@ __all__ = [
     "categories",
     "check",
     "check_case",
-    "choice_of_runs",
     "choice_tables",
     "chunks_to_ask",
     "clear_best",
@@ -362,7 +358,6 @@ __all__ = [
     "shuffled",
     "sit",
     "sit_by_rules",
-    "sittings",
     "standing",
     "start_answering",
     "start_comparing",

@@ -9,17 +9,18 @@ from functools import partial
 from core.bank import check_version, question_text_key
 from core.errors import InputError
 from core.graders import Control, Steps, VectorStore, said_of_models
-from core.grading import Carrier, Progress, ProjectVectors, Request, carry, job_control
+from core.grading import Carrier, Ledger, Progress, ProjectVectors, Request, carry, job_control
 from core.pipelines.answering import answering, by_rule
 from core.pipelines.reins import Reins
 from core.pipelines.sheets import Line, sheet
-from core.pipelines.sittings import SITTINGS
 from core.pipelines.students import Ready, get_ready
 from core.pipelines.tasks import tasks, text_keys
 from core.project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
 from core.text import first_few, how_many
 from core.types import Grade
 
+SITTINGS = Ledger("sittings", "sitting_key", "answered")
+"""The record of sittings: which student was asked what, how far each came, how it ended."""
 BLOCK = 256
 """Items that a student by rule answers at a time."""
 

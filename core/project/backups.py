@@ -21,7 +21,7 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, put, put_new, remove_leftovers, sync, unwritable
+from core.atomic_files import WorkingFolder, put, put_new, remove_leftovers, sync, writing
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.database import connected, is_open
@@ -104,7 +104,7 @@ def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
     if of_file and target and target.exists():
         raise _taken(target)
-    try:
+    with writing(target or folder):
         folder.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(folder) as working:
             made = working / f"{project.name}.duckdb"
@@ -117,8 +117,6 @@ def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
             for old in [one for one in backups(project.path, folder) if one.path != path][keep - 1 :]:
                 old.path.unlink(missing_ok=True)
         return _found(path, "backup")
-    except OSError as error:
-        raise unwritable(target or folder, error) from error
 
 
 def _taken(path: Path) -> InputError:
@@ -248,7 +246,7 @@ def restore(source: Path, path: Path, author: str) -> Restored:
     if is_open(path):
         raise ProjectError("project-in-use", f"{path} is open here.", "Close the app, then restore it.")
     kept: Path | None = None
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(source.parent)
         with WorkingFolder(path.parent) as working:
@@ -260,8 +258,6 @@ def restore(source: Path, path: Path, author: str) -> Restored:
                 _closed(path)
                 kept = _kept(path)
             put(made, path, private=True)
-    except OSError as error:
-        raise unwritable(path, error) from error
     # Brings an older one to this version, after a copy of its own.
     project = open_project(path)
     try:

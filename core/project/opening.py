@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, put_new, remove_leftovers, unwritable
+from core.atomic_files import WorkingFolder, put_new, remove_leftovers, writing
 from core.errors import InputError, ProjectError
 from core.project import checkpoints, migrations
 from core.project.database import Connection, Database, connect, connected, disconnect, is_open
@@ -60,22 +60,16 @@ def create(path: Path) -> Project:
     # A link that leads nowhere is a file of this name, too: a database would be made where it leads.
     if os.path.lexists(path):
         raise _exists(path)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            "cannot-write-file", f"{path.parent}: the folder cannot be made ({error.strerror})."
-        ) from error
-    try:
         with WorkingFolder(path.parent) as folder:
-            with connected(made := folder / path.name, made_here=True) as connection:
-                migrations.upgrade(connection)
+            try:
+                with connected(made := folder / path.name, made_here=True) as connection:
+                    migrations.upgrade(connection)
+            except duckdb.Error as error:
+                raise explained(path, error) from error
             if not put_new(made, path):
                 raise _exists(path)
-    except duckdb.Error as error:
-        raise explained(path, error) from error
-    except OSError as error:
-        raise unwritable(path, error) from error
     return Project(Database(path, connect(path, made_here=True)))
 
 

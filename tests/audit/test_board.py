@@ -21,7 +21,6 @@ from core.audit import (
     batches,
     board_of,
     cannot_say,
-    deal,
     design,
     difference,
     draw,
@@ -42,7 +41,7 @@ from core.leaderboard import leaderboard
 from core.measures.audit import linear_measure
 from core.project import Project, state_families
 from core.types import Question
-from tests.made.audits import QUERIES, SYSTEMS, fill_audited, judge_batch, truth
+from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of, fill, only_read
 from tests.made.projects import judge as import_judgments
 
@@ -131,8 +130,8 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     fill(project, questions, {(f"What of {q}?", p): 4 for q in QUERIES for p in passages[q]}, runs)
     audit = plan(project, batch_size=12)
     draw(project, audit, "org")
-    while (found := deal(project, audit, "ann")) is not None and found.next_card is not None:
-        query, passage = found.query.query_id, found.next_card.passage_id
+    while (found := deal(project, audit, "ann")) is not None and next_card(found) is not None:
+        query, passage = found.query.query_id, next_card(found).passage_id
         if passage in runs["unseen"][query]:
             cannot_say(project, audit, query, passage, "ann")
         else:
@@ -200,8 +199,8 @@ def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None
     audit = find_audit(done)
     before = audit_board(done, audit)
     found = deal(done, audit, "ann")
-    assert found is not None and found.next_card is not None
-    judge(done, audit, found.query.query_id, found.next_card.passage_id, 2, "ann")
+    assert found is not None and next_card(found) is not None
+    judge(done, audit, found.query.query_id, next_card(found).passage_id, 2, "ann")
     assert audit_board(done, audit).systems == before.systems
     end_batch(done, audit, "org")
     after = audit_board(done, audit)

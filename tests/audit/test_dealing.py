@@ -17,7 +17,6 @@ from core.audit import (
     assessors,
     batches,
     cannot_say,
-    deal,
     deal_ahead,
     design,
     draw,
@@ -43,7 +42,7 @@ from core.project import (
     write_board,
 )
 from core.types import Board, BoardRow
-from tests.made.audits import fill_audited, truth
+from tests.made.audits import deal, fill_audited, next_card, truth
 from tests.made.projects import copy_of
 from tests.made.projects import judge as whole_judgments
 
@@ -68,9 +67,9 @@ def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, s
     while waiting:
         name = waiting.pop(0)
         found = deal(project, audit, name)
-        if found is None or found.next_card is None:
+        if found is None or next_card(found) is None:
             continue
-        query, passage = found.query.query_id, found.next_card.passage_id
+        query, passage = found.query.query_id, next_card(found).passage_id
         judge(project, audit, query, passage, truth(query, passage), name)
         done.append((query, passage, found.turn, name))
         waiting.append(name)
@@ -106,12 +105,12 @@ def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Proje
 JUDGE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from core.audit import deal, find_audit, judge
+from core.audit import deal_ahead, find_audit, judge
 from core.project import open_project
 
 project = open_project(Path(sys.argv[1]))
 audit = find_audit(project)
-found = deal(project, audit, "ann")
+found = deal_ahead(project, audit, "ann", 1)[0]
 judge(project, audit, found.query.query_id, found.cards[0].passage_id, 2, "ann")
 os._exit(9)
 """
@@ -133,7 +132,7 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
     one, other = deal(drawn, audit, "ann"), deal(drawn, audit, "bob")
     assert one is not None and other is not None and one.query.query_id != other.query.query_id
     assert one.questions and all(card.text for card in one.cards)
-    card = one.next_card
+    card = next_card(one)
     assert card is not None
     with pytest.raises(InputError, match="is being judged by ann"):
         judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
@@ -171,8 +170,8 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
 def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     audit = find_audit(drawn)
     before = deal(drawn, audit, "ann")
-    assert before is not None and before.next_card is not None
-    judge(drawn, audit, before.query.query_id, before.next_card.passage_id, 2, "ann")
+    assert before is not None and next_card(before) is not None
+    judge(drawn, audit, before.query.query_id, next_card(before).passage_id, 2, "ann")
     path = drawn.path
     drawn.close()
     again = open_project(path)
@@ -205,7 +204,7 @@ def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) 
     skip(drawn, audit, query, first, "ann")
     now = deal(drawn, audit, "ann")
     assert now is not None and now.query == found.query
-    assert now.cards[-1].passage_id == first and now.next_card != now.cards[-1]
+    assert now.cards[-1].passage_id == first and next_card(now) != now.cards[-1]
     give_back(drawn, audit, "ann")
     judge(drawn, audit, query, first, 3, "bob")
     assert batches(drawn, audit)[0].skipped == 0

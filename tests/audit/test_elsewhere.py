@@ -12,7 +12,6 @@ from core.audit import (
     Audit,
     Goal,
     batches,
-    deal,
     design,
     draw,
     find_audit,
@@ -23,7 +22,7 @@ from core.audit import (
 from core.errors import FileError, InputError
 from core.formats import Source
 from core.project import Project, judgments
-from tests.made.audits import fill_audited, truth
+from tests.made.audits import deal, fill_audited, truth
 from tests.made.projects import copy_of
 
 

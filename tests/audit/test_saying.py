@@ -14,7 +14,6 @@ from core.audit import (
     audit_board,
     calibration,
     circularity,
-    deal,
     design,
     draw,
     family_of,
@@ -29,7 +28,7 @@ from core.errors import InputError
 from core.labels import Policy
 from core.project import Project, state_families
 from core.types import GraderSpec
-from tests.made.audits import fill_audited, judge_batch
+from tests.made.audits import deal, fill_audited, judge_batch
 from tests.made.projects import SPEC, copy_of, grade
 
 

@@ -12,7 +12,7 @@ from core.errors import FileError, InputError
 from core.exchange import Imported, Options, import_files
 from core.formats import Source
 from core.pipelines import Plan, add_student, exam_items, responses
-from core.project import Project
+from core.project import Project, students
 from core.types import Question
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
@@ -85,6 +85,30 @@ def test_components_are_told_of_students_before_and_after_they_sat(project: Proj
     }  # fmt: skip
     again = take(project, "students", tmp_path, c="student,llm\nx,llama\n").counts
     assert again["new components"] == again["new students"] == 0
+
+
+def test_names_of_examinees_that_say_open_or_closed_book_are_read(project: Project, tmp_path: Path) -> None:
+    put_exam(project, 2)
+    names = {
+        "gpt-4_open_book": ("gpt-4", "oracle"), "mistral:closed_book": ("mistral", "closed-book"),
+        "Open-Book qwen": ("qwen", "oracle"), "llama (ClosedB)": ("llama", "closed-book"),
+        "a_Oracle": ("a", "oracle"), "closedbook": (None, "closed-book"), "b openbook icl1": (None, "oracle"),
+        "oracle-7b": (None, None), "notebook": (None, None), "openbookish": (None, None),
+    }  # fmt: skip
+    take(project, "students", tmp_path, c="student,model\ngpt-4_open_book,gpt-four\n")
+    names["gpt-4_open_book"] = ("gpt-four", "oracle")
+    text = "student,i1\n" + "".join(f"{name},1\n" for name in names)
+    taken = take(project, "responses-matrix", tmp_path, m=text)
+    assert len(taken.notes) == 7
+    factors = {one.name: (one.factors.get("model"), one.factors.get("retrieval")) for one in students(project)}
+    assert factors == names
+    # A file of components corrects a name, and answers that come later leave it.
+    take(project, "students", tmp_path, c="student,retrieval\nmistral:closed_book,dpr\n")
+    take(project, "responses-matrix", tmp_path, m="student,i2\nmistral:closed_book,1\n")
+    row = json.dumps({"doc": {"id": "i1"}, "resps": [], "acc_norm": 1}) + "\n"
+    take(project, "lm-eval", tmp_path, **{"samples_phi_open_book": row})
+    retrievals = {one.name: one.factors.get("retrieval") for one in students(project)}
+    assert retrievals["mistral:closed_book"] == "dpr" and retrievals["phi_open_book"] == "oracle"
 
 
 def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from core.errors import FileError, Report
-from core.formats import Source, detect, read_bank
+from core.formats import Source, detect, read_answer_verdicts, read_answers, read_bank, read_responses
 from core.formats.passages import read_passages
 from core.formats.queries import read_queries
 from core.types import Passage, Query
@@ -129,3 +130,20 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
 def test_one_object_is_no_map_of_queries() -> None:
     assert detect(source({"query_id": "q", "title_query": "t", "nugget_bank": {}}, name="x.json")) is None
     assert detect(source({"1": "why", "2": "how"}, name="x.json")) == "queries"
+
+
+@pytest.mark.parametrize(
+    ("read", "row"),
+    [
+        (lambda source, report: read_responses([source], report), {"run": "a", "text": "Foam."}),
+        (read_answers, {"run": "a", "k": 1, "answer": "Foam."}),
+        (read_answer_verdicts, {"answer": "Foam.", "acceptable": "yes"}),
+    ],
+)
+def test_keys_that_responses_and_answers_leave_unread_are_noted_once(
+    read: Callable[[Source, Report], list[Any]], row: dict[str, Any]
+) -> None:
+    rows = [{"query_id": name, "remark": "Read by hand.", "seconds": 3, **row} for name in ("q1", "q2")]
+    report = Report()
+    assert len(read(source(*rows), report)) == 2
+    assert [("remark" in note.reason, note.line) for note in report.notes] == [(True, 1)]

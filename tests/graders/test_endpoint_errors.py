@@ -68,6 +68,7 @@ TOO_LONG = {
     "nginx": page(413),
     "llama.cpp": error(500, "too big", type="exceed_context_size_error", n_prompt_tokens=748, n_ctx=512),
     "ollama": error(400, "input length exceeds maximum context length"),
+    "cohere": body(400, {"message": "too many tokens: size limit exceeded by 236 tokens."}),
     "anthropic": body(400, {"type": "error", "error": {"message": "prompt is too long: 748 tokens > 512 maximum"}}),
     "litellm": error(500, "litellm.ContextWindowExceededError: AnthropicException - b'prompt is too long'"),
     "mistral": body(

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import FileError, GradingError
+from core.exchange import import_files
 from core.formats import Source
 from core.graders import Grader, acting, make_grader, naming
 from core.grading import Request, TakenIn, jobs, make_plan, run_job, take_in, write_missing
-from core.project import Project
-from core.types import Question
+from core.project import Project, add_passages
+from core.types import Passage, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.projects import fill, new_project
 
@@ -143,6 +144,38 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed(
     assert (planned.known, planned.failed, planned.to_grade) == (5, 1, 2)
     assert "too long" in project.value("SELECT reason FROM failures")
     assert write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 2
+
+
+@pytest.mark.parametrize("most", [70, 1])
+def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
+    made: Callable[..., Project], tmp_path: Path, most: int
+) -> None:
+    project, grader = made(), rater()
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("long", "word " * 120)])
+    import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
+    said = "This model's maximum context length is 100 tokens. However, your messages resulted in 210 tokens."
+    answers: list[Path] = []
+    counts = []
+    for number in range(4):
+        calls = tmp_path / f"{number}.jsonl"
+        counts.append(write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls)
+        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
+        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
+        for row in rows:
+            if sent[row["custom_id"]].count("word") > most:
+                row["response"] = {"status_code": 400, "body": {"error": {"message": said}}}
+        answers.append(tmp_path / f"answers-{number}.jsonl")
+        answers[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, grader, *answers)
+    # Of 600 characters 300 are kept, then 150; a rest below 80 says nothing.
+    fits = most > 1
+    assert counts == ([9, 1, 0, 0] if fits else [9, 1, 1, 0])
+    assert (taken.graded, taken.failed, taken.unfinished) == ((9, 0, 0) if fits else (8, 1, 0))
+    if fits:
+        assert [note for *_, text, _, _, _, _, note in grades(project) if text and "word" in text and note] != []
+    else:
+        assert said[:30] in project.value("SELECT reason FROM failures")
 
 
 def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 
-from core.audit import Audit, deal, judge
+from core.audit import LEASE, Audit, Card, Hand, deal_ahead, judge
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill
@@ -43,9 +44,19 @@ def fill_audited(project: Project) -> None:
     fill(project, questions, ratings, runs)
 
 
+def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> Hand | None:
+    """The query that an assessor judges next; None if nothing is left for them."""
+    return next(iter(deal_ahead(project, audit, assessor, 1, lease)), None)
+
+
+def next_card(dealt: Hand) -> Card | None:
+    """The first passage that waits."""
+    return next((card for card in dealt.cards if not card.settled), None)
+
+
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
     """One person judges all of the newest batch, as people would."""
-    while (found := deal(project, audit, name)) is not None and found.next_card is not None:
+    while (found := deal(project, audit, name)) is not None and next_card(found) is not None:
         query = found.query.query_id
         for card in found.cards:
             if not card.settled:

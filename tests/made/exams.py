@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core import bank
+from core.grading import state_now
 from core.project import Project, add_passages, add_queries
 from core.types import Passage, Query, Question
 from tests.made.projects import done_once
@@ -65,3 +66,14 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
                 " WHERE question_id = ? AND passage_id = ?",
                 [topics[at % len(topics)], question.question_id, f"{prefix}{question.question_id[1:]}"],
             )
+
+
+def sittings(project: Project) -> list[tuple[str, str, int]]:
+    """Examinee, state and failed answers of each sitting, newest first."""
+    return [
+        (name, state_now(project, key, state), failed)
+        for key, name, state, failed in project.rows(
+            "SELECT sitting_key, name, state, failed FROM sittings JOIN students USING (student_key)"
+            " ORDER BY sitting_key DESC"
+        )
+    ]

@@ -20,6 +20,7 @@ from core.project import Project
 from pages.parts.shared.screens import SCREENS
 from pages.parts.shared.ui import NAME
 from tests.made.answered import put_answered, put_verdicts
+from tests.made.audits import deal
 from tests.made.browser import Server, follow, ready, visit
 from tests.made.projects import file_of
 from tests.made.screens import put_small
@@ -90,7 +91,7 @@ def put_all_sorts(project: Project) -> None:
     bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
     audit = room.design(project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann")
     room.draw(project, audit, "ann")
-    while (found := room.deal(project, audit, "ann")) is not None:
+    while (found := deal(project, audit, "ann")) is not None:
         for card in found.cards:
             room.judge(project, audit, found.query.query_id, card.passage_id, 1, "ann")
     room.draw(project, audit, "ann")

@@ -13,7 +13,7 @@ from core import bank
 from core.audit import Goal
 from core.project import Project, judgments
 from core.types import Question
-from tests.made.audits import SYSTEMS, fill_audited, judge_batch, truth
+from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of
 from tests.made.screens import holds, links, named, press, served, sound, tell, visit
 from tests.made.screens import said as said_escaped
@@ -170,12 +170,12 @@ def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(pl
     app = visit("audit", view="Judge")
     shown = holds(app, "judging")
     mine = {one["query"] for one in shown["cards"]}
-    found = room.deal(planned, audit, "ben")
-    assert found is not None and found.next_card is not None and found.query.query_id not in mine
-    app = act(app, {"do": "judge", "query": found.query.query_id, "passage": found.next_card.passage_id, "value": 1})
+    found = deal(planned, audit, "ben")
+    assert found is not None and next_card(found) is not None and found.query.query_id not in mine
+    app = act(app, {"do": "judge", "query": found.query.query_id, "passage": next_card(found).passage_id, "value": 1})
     error = holds(app, "judging")["error"]
     assert error["message"] == f"Query {found.query.query_id} is being judged by ben."
-    assert error["passage"] == found.next_card.passage_id
+    assert error["passage"] == next_card(found).passage_id
 
 
 def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(planned: Project) -> None:

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from core import bank
-from core.audit import Goal, assessors, deal, design, draw
+from core.audit import Goal, assessors, design, draw
 from core.bank import put_draft, save_drafts
 from core.errors import ProjectError
 from core.exchange import check, publications, publish, reproduce
@@ -22,7 +22,7 @@ from core.grading import Request, jobs, run_job
 from core.labels import Policy, override
 from core.project import Project, activity, find_token, make_token, migrations, open_project, tokens
 from core.types import Asked, Grade, GraderSpec
-from tests.made.audits import fill_audited
+from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from core import __version__
-from core.atomic_files import WorkingFolder, make_folder, put, put_new, unwritable
+from core.atomic_files import WorkingFolder, make_folder, put, put_new, writing
 from core.errors import FileError, InputError, Problem
 from core.exchange.parquet.checks import faults, with_rows
 from core.exchange.parquet.manifest import (
@@ -74,7 +74,7 @@ def export_project(
         raise InputError(
             "file-exists", f"{target}: there is something of this name already.", "Name a new folder or .zip file."
         )
-    try:
+    with writing(target):
         make_folder(target.parent)
         # One transaction, so that all tables are of one moment, and the log line of the export is among them. It is
         # committed after the files are in their place.
@@ -91,8 +91,6 @@ def export_project(
                 write_zip({file.name: file for file in folder.iterdir()}, made)
             put(made, target)
             hand_over()
-    except OSError as error:
-        raise unwritable(target, error) from error
     return {table.name: table.rows for table in tables}
 
 

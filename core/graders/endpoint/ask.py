@@ -13,7 +13,6 @@ import openai
 from core.errors import GradingError
 from core.graders.control import Tokens
 from core.graders.endpoint.chat import (
-    SHORTEST_PASSAGE,
     Dialect,
     ReportedError,
     Request,
@@ -48,8 +47,6 @@ UNEXPLAINED = (400, 422)
 """Statuses with which endpoints refuse a prompt that is too long, whatever words they have for it."""
 LONG = 500
 """Characters that are left of a passage at least that is shortened on a guess."""
-CHARACTERS_AT_MOST = 8
-"""Characters of a token on average, at most."""
 SLOW = (408, 504, 524)
 """Statuses that say of a gateway that what is behind it took too long."""
 GONE = (429, 502, 503, 504)
@@ -351,9 +348,7 @@ def _of_error(
     said = head + (f": {told}" if told else "")
     if status is not None and 300 <= status < 400:
         return Refused(f"HTTP {status}: the endpoint sends calls elsewhere, which is not followed")
-    read, room = request.reserved
-    sent = {**request.body, **endpoint.extra}
-    against = objection(error, sent, (request.length / CHARACTERS_AT_MOST, read + room))
+    against = objection(error, {**request.body, **endpoint.extra}, request.tokens)
     if against == "no credit" or status == 402:
         return Hopeless(
             GradingError(
@@ -373,8 +368,8 @@ def _of_error(
         for_all = status == 429 or (status == 503 and wait is not None)
         return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
     if against == "too long":
-        if request.kept // 2 >= SHORTEST_PASSAGE:
-            return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)
+        if request.half:
+            return Adapted("the prompt is too long, so the passage is shortened", request.half)
         return Refused(f"{said} (the passage is as short as it can be)")
     if against == "filtered":
         return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)

@@ -195,14 +195,17 @@ class EndpointBackEnd:
         """What is asked for: an answer in a chat, or how a text goes on."""
         return self._endpoint.dialect.api
 
-    def prepared(self, call: Call) -> Request | Completion:
+    def prepared(self, call: Call, keep: int | None = None) -> Request | Completion:
         """What would be sent for a call, before anything is known of what the endpoint takes.
+
+        Args:
+            keep: characters of the passage to keep; all for None.
 
         Returns:
             The request with all its fields, or a completion with an error where none can be made of the call.
         """
         end = self._endpoint
-        made = prepare(call, end.model, end.temperature, end.dialect, None, end.max_tokens_in, end.thinking)
+        made = prepare(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
 
     def batches(self) -> BatchEndpoint:

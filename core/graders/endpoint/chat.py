@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 
 from core.graders.control import Tokens
-from core.graders.prompts.prompt import Messages, fill, variables
+from core.graders.prompts.prompt import PASSAGE, Messages, fill, variables
 from core.graders.reading.answers import is_of_schema
 from core.graders.reading.calls import Call, Completion
 from core.graders.reading.parsing import ABSTENTION
@@ -26,13 +26,14 @@ Api = Literal["chat", "completions"]
 Clean = Callable[[str], str]
 """Takes keys out of a text."""
 
-PASSAGE = "context"
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English; what an endpoint reports takes its place."""
 STRUCTURED_ROOM = 64
 """Tokens at least for an answer in JSON, whose braces and name take some."""
 AROUND_PROMPT = 256
 """Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
+CHARACTERS_AT_MOST = 8
+"""Characters of a token on average, at most."""
 SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
@@ -89,6 +90,16 @@ class Request:
     structured: bool
     shortened: int
     kept: int
+
+    @property
+    def half(self) -> int:
+        """Characters of the passage to keep if the prompt is too long; 0 if that is too few."""
+        return self.kept // 2 if self.kept // 2 >= SHORTEST_PASSAGE else 0
+
+    @property
+    def tokens(self) -> tuple[float, float]:
+        """Tokens of the prompt, by estimate: at least and at most."""
+        return self.length / CHARACTERS_AT_MOST, sum(self.reserved)
 
 
 @dataclass(frozen=True)

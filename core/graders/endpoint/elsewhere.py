@@ -11,7 +11,7 @@ import orjson
 from core.errors import GradingError
 from core.graders.base import Grader, Pair
 from core.graders.control import Tokens
-from core.graders.endpoint.chat import Api, Request, UnusableBodyError, read_answer, told_tokens
+from core.graders.endpoint.chat import Api, Request, UnusableBodyError, objection, read_answer, told_tokens
 from core.graders.endpoint.redaction import redact, without_keys
 from core.graders.local.base import LocalBackEnd
 from core.graders.reading.calls import Completion
@@ -150,21 +150,25 @@ def play(
         return Played(EMPTY_PASSAGE, None)
     used = NOTHING
     models: list[str] = []
+    keep: int | None = None
     steps = reading.steps(asked, passage)
     try:
         call = next(steps)
         while True:
-            made = back_end.prepared(call)
+            made = back_end.prepared(call, keep)
             if isinstance(made, Completion):
                 call = steps.send(made)
                 continue
             reply = told(made.body)
             if reply is None:
                 return Played(None, made.body, used, tuple(models), made.reserved)
+            if reply.content is None and made.half and objection(reply.error, made.body, made.tokens) == "too long":
+                keep = made.half
+                continue
             completion, tokens, model = _heard(reply, made, back_end.model, key)
             used = used.plus(tokens)
             models += [model] if model else []
-            call = steps.send(completion)
+            call, keep = steps.send(completion), None
     except StopIteration as end:
         return Played(end.value, None, used, tuple(models))
     finally:

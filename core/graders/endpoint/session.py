@@ -24,6 +24,7 @@ from core.graders.endpoint.chat import Request, prepare
 from core.graders.endpoint.outbox import Outbox
 from core.graders.endpoint.retry import backoff
 from core.graders.reading.calls import Call, Completion, Steps
+from core.text import how_many
 
 LOOK_SECONDS = 0.05
 """How often the reins are looked at; nobody tells the loop that they were pulled."""
@@ -262,10 +263,14 @@ class Session:
             self._go_on(asked, Completion(error=verdict.reason))
             self._count_silence(asked, "refuses the calls", verdict.reason)
         else:
-            asked.steps.close()
-            self._report(verdict.error.message)
-            self._fail(verdict.error)
+            self._stop(asked, verdict.error, verdict.error.message)
         return verdict.used
+
+    def _stop(self, asked: _Asked, error: GradingError, said: str) -> None:
+        """End all calls because of one."""
+        asked.steps.close()
+        self._report(said)
+        self._fail(error)
 
     def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
         """Wait for the answer to another passage, which tells a refused passage from a refused key."""
@@ -300,17 +305,14 @@ class Session:
                 self._ask_again(asked, end.clock())
                 return
             if end.hangs and self._control.patience <= 0:
-                self._fail(absence.given_up("does not answer: the last call ended", said))
-                asked.steps.close()
+                self._stop(asked, absence.given_up("does not answer: the last call ended", said), said)
                 return
             asked.failures = end.attempts if end.hangs else asked.failures
             end.stretched = 2 * end.limit_s
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
         if wait > self._control.longest_wait:
-            self._report(said)
-            self._fail(absence.asked_for_too_long(said, wait))
-            asked.steps.close()
+            self._stop(asked, absence.asked_for_too_long(said, wait), said)
             return
         if fault.for_all:
             end.pace.hold(wait, len(self._flying))
@@ -320,8 +322,7 @@ class Session:
             self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
             self._ask_again(asked, end.clock() + wait)
             return
-        plural = "s" if asked.failures > 1 else ""
-        asked.given_up = f"{fault.reason} after {asked.failures} attempt{plural}"
+        asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
         # A pair that was asked anew after an outage, in which others then had their answer, is the fault itself.
         spared_in_vain = 0 < asked.spared < self._heard
         # What cannot be used says nothing of the endpoint once a pair that came later has its answer.

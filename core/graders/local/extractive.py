@@ -12,7 +12,7 @@ from core.graders.control import Control
 from core.graders.local.base import LocalBackEnd
 from core.graders.local.batches import by_length, default_budget
 from core.graders.local.loading import Loaded
-from core.graders.local.prompting import PASSAGE
+from core.graders.prompts.prompt import PASSAGE
 from core.graders.reading.calls import BackEnd, Call, Completion
 from core.graders.reading.driving import Answer
 

@@ -415,12 +415,12 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     # The library would ask a service to convert the pickles of a model on the hub.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     seq2seq = bool(getattr(config, "is_encoder_decoder", False))
-    if task == "span":
-        kind: Any = transformers.AutoModelForQuestionAnswering
-    elif task == "pair":
-        kind = transformers.AutoModelForSequenceClassification
-    else:
-        kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
+    use = {
+        "span": "QuestionAnswering",
+        "pair": "SequenceClassification",
+        "text": "Seq2SeqLM" if seq2seq else "CausalLM",
+    }
+    kind = getattr(transformers, f"AutoModelFor{use[task]}")
     try:
         with telling(source.name, "weights, fetched first where this computer has none"):
             options = {"dtype": getattr(torch, dtype), "use_safetensors": True}

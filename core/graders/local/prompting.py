@@ -9,11 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from core.graders.local.templates import fill_chat_template
-from core.graders.prompts.prompt import fill
+from core.graders.prompts.prompt import PASSAGE, fill
 from core.graders.reading.calls import Call
-
-PASSAGE = "context"
-"""The variable under which a call has its passage."""
 
 
 @dataclass(frozen=True)

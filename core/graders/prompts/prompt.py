@@ -68,7 +68,9 @@ USES: dict[str, PromptUse] = {
     ),
 }  # fmt: skip
 
-ALIASES = {"passage": "context"}
+PASSAGE = "context"
+"""The variable of the passage."""
+ALIASES = {"passage": PASSAGE}
 ALIASES_OF_DIRECT = {"passage": "context", "question": "query_title", "answer": "correct_answer"}
 ALIASES_OF_ITEMS = {"passage": "context", "documentation": "context"}
 ALIASES_OF_COMPARISONS = {"query": "question", "answer": "correct_answer"}

@@ -18,10 +18,9 @@ def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
             model writes begins as reasoning.
     """
     opened = opened_reasoning(prompt)
-    if call.form == "rating":
-        return lambda text: settled_rating(opened + text, call.prompt.top)
-    if call.form == "yes-no":
-        return lambda text: settled_yes_no(opened + text)
-    if call.form == "letter":
-        return lambda text: settled_letter(opened + text, call.options)
-    return None
+    by_form: dict[str, Callable[[str], bool]] = {
+        "rating": lambda text: settled_rating(opened + text, call.prompt.top),
+        "yes-no": lambda text: settled_yes_no(opened + text),
+        "letter": lambda text: settled_letter(opened + text, call.options),
+    }
+    return by_form.get(call.form)

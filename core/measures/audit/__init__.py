@@ -43,7 +43,6 @@ from core.measures.audit.labels import (
     Rate,
     confusion,
     quality,
-    rogan_gladen,
     statistic,
 )
 from core.measures.audit.order import composite
@@ -67,7 +66,7 @@ from core.measures.audit.prediction import (
 )
 from core.measures.audit.spread import expected_spread, residual_spread
 from core.measures.audit.stopping import Told, best, better, level_at, precise, simultaneous, spending
-from core.measures.audit.weights import Array, Flags, Item, LinearMeasure, Weights, linear_measure, rank_weights
+from core.measures.audit.weights import Array, Flags, Item, LinearMeasure, Weights, linear_measure
 
 __all__ = [
     "AIMS",
@@ -132,11 +131,9 @@ __all__ = [
     "predictions",
     "quality",
     "quantile",
-    "rank_weights",
     "residual_spread",
     "response",
     "ridge",
-    "rogan_gladen",
     "shares",
     "simultaneous",
     "spending",

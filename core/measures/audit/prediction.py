@@ -118,7 +118,7 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
     systems rank high is relevant more often.
 
     Args:
-        weights: of the systems, from `rank_weights`.
+        weights: of the systems.
         columns: see `features`; in the order of `weights.items`.
         folds: number of folds.
 

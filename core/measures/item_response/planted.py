@@ -49,11 +49,6 @@ class Planting:
     last: int
     found: Mapping[Criterion, float]
 
-    @property
-    def by_chance(self) -> float:
-        """How many would be found by an order that knows nothing."""
-        return self.planted * self.last / self.items
-
 
 def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
     """By criterion, how many of some items are among those that it puts last; ties by id.

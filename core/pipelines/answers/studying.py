@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import InputError
-from core.measures import Choosing, Table, choosing
+from core.measures import Table
 from core.measures.answers import (
     RECALL_FAILURES,
     Against,
@@ -69,18 +69,6 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
             Correlation(run, k, correlate_queries(recall, reteval), correlate_queries(recall, reteval, removed), by)
         )
     return found
-
-
-def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choosing:
-    """Which run each evaluation chooses at a depth, and how far their orders agree.
-
-    Args:
-        samples: of the bootstrap over queries.
-
-    Raises:
-        InputError: the depth is not looked at, or there are too few runs.
-    """
-    return choosing(choice_tables(evaluation, k), "common", samples=samples)
 
 
 def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:

@@ -7,21 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.audit.designing import weights_from
 from core.errors import InputError
-from core.measures.audit import chances, draw, importance, linear_measure, planned_chances, rank_weights, shares
+from core.measures.audit import chances, draw, importance, linear_measure, planned_chances, shares
 from tests.made.projects import examples
 
-RUNS = {"A": {"q1": ["a", "b", "c"], "q2": ["x"]}, "B": {"q1": ["b", "z"]}}
+RANKS = [("A", "q1", "a", 1), ("A", "q1", "b", 2), ("A", "q2", "x", 1), ("B", "q1", "b", 1), ("B", "q1", "z", 2)]
 
 
 def test_scores_are_weights_times_gains() -> None:
-    weights = rank_weights(RUNS, linear_measure("P@2"), ["q1", "q2"])
+    weights = weights_from(RANKS, ["A", "B"], linear_measure("P@2"), 2)
     assert weights.items == (("q1", "a"), ("q1", "b"), ("q1", "z"), ("q2", "x"))
     assert (weights.w @ [1.0, 1.0, 0.0, 1.0]).tolist() == [0.75, 0.25]
-    dcg = rank_weights(RUNS, linear_measure("DCG@2"), ["q1"])
+    of_first = [line for line in RANKS if line[1] == "q1"]
+    dcg = weights_from(of_first, ["A", "B"], linear_measure("DCG@2"), 1)
     whole = 1 + 1 / np.log2(3)
     assert (dcg.w @ [3.0, 2.0, 0.0]).tolist() == pytest.approx([(3 + 2 / np.log2(3)) / whole, 2 / whole])
-    rbp = rank_weights(RUNS, linear_measure("RBP(p=0.8)@3"), ["q1"])
+    rbp = weights_from([*of_first, ("A", "q1", "c", 3)], ["A", "B"], linear_measure("RBP(p=0.8)@3"), 1)
     assert rbp.of("A") == pytest.approx([0.2, 0.16, 0.128, 0.0])
 
 
@@ -29,13 +31,6 @@ def test_scores_are_weights_times_gains() -> None:
 def test_a_measure_that_is_no_weighted_sum_is_refused(name: str) -> None:
     with pytest.raises(InputError):
         linear_measure(name)
-
-
-def test_rankings_that_name_a_passage_twice_or_nothing_at_all_are_refused() -> None:
-    with pytest.raises(InputError, match="twice for query q1"):
-        rank_weights({"A": {"q1": ["a", "a"]}}, linear_measure("P@5"), ["q1"])
-    with pytest.raises(InputError, match="at least one"):
-        rank_weights({}, linear_measure("P@5"), ["q1"])
 
 
 def test_what_all_rank_alike_matters_to_scores_and_not_to_differences() -> None:

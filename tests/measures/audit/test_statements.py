@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.audit.designing import weights_from
 from core.errors import InputError
 from core.measures.audit import (
     Batch,
@@ -44,9 +45,7 @@ from core.measures.audit import (
     predict_batches,
     predictions,
     quality,
-    rank_weights,
     residual_spread,
-    rogan_gladen,
     shares,
     spending,
     thresholds,
@@ -68,7 +67,13 @@ def board(seed: int = 0) -> tuple[Weights, Array, dict[str, Array]]:
         }
         for s in range(6)
     }
-    weights = rank_weights(runs, linear_measure("DCG@5"), [f"q{q}" for q in range(20)])
+    ranks = [
+        (run, query, passage, rank)
+        for run, ranking in runs.items()
+        for query, ranked in ranking.items()
+        for rank, passage in enumerate(ranked[:5], 1)
+    ]
+    weights = weights_from(ranks, list(runs), linear_measure("DCG@5"), 20)
     gains = np.array([gain[item] for item in weights.items])
     label = np.clip(np.round(gains + rng.normal(0, 1, len(gains))), 0, 3)
     return weights, gains, {"label": np.where(rng.random(len(gains)) < 0.1, np.nan, label)}
@@ -243,21 +248,6 @@ def test_recall_is_undefined_where_nothing_labelled_low_was_judged() -> None:
     rates = quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
     assert math.isnan(rates.recall.value)
     assert rates.precision.value == pytest.approx(2 / 3)
-
-
-def test_rogan_gladen_finds_the_share_that_was_there_on_average() -> None:
-    true, q0, q1 = 0.3, 0.9, 0.7
-    rng = np.random.default_rng(0)
-    rates = [
-        rogan_gladen(
-            int(rng.binomial(2000, true * q1 + (1 - true) * (1 - q0))), 2000,
-            int(rng.binomial(100, q0)), 100, int(rng.binomial(100, q1)), 100,
-        )
-        for _ in range(400)
-    ]  # fmt: skip
-    assert np.mean([rate.low <= true <= rate.high for rate in rates]) == pytest.approx(0.95, abs=0.03)
-    assert math.isnan(rogan_gladen(5, 10, 1, 10, 1, 10).value)
-    assert math.isnan(rogan_gladen(5, 10, 0, 0, 1, 1).value)
 
 
 def test_labels_mean_what_people_said_of_them() -> None:

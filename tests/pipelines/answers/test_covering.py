@@ -7,10 +7,10 @@ import pytest
 from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
+from core.measures import choosing
 from core.pipelines import (
     View,
     answers_as_responses,
-    choice_of_runs,
     choice_tables,
     cover_of_answers,
     cover_tables,
@@ -87,4 +87,4 @@ def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
     # What is known of it is of the others alone: it cannot be set beside a run that answered all.
     tables = choice_tables(evaluation, 2)
     assert list(tables["LLM-retEval@2"]) == ["one"] and list(tables["Recall@2"]) == ["one", "two"]
-    assert choice_of_runs(evaluation, 2, 50).runs == ["one"]
+    assert choosing(tables, "common", samples=50).runs == ["one"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 import pytest
 
 from core.errors import InputError
+from core.exchange import import_files
+from core.formats import Source
 from core.grading import close_interrupted
 from core.pipelines import (
     ORDERS,
@@ -30,10 +33,12 @@ from core.pipelines import (
     pairs_to_compare,
     plan_answers,
 )
-from core.project import Project, generated_of
+from core.project import Project, add_queries, generated_of
+from core.types import Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
+from tests.made.projects import judge
 from tests.made.tiny_models import build_tiny_t5, shared_model
-from tests.pipelines.answers.made import Script, Told, collection, put_run
+from tests.pipelines.answers.made import Script, Told, collection, put_run, question
 
 GOLD = "The bridge was opened in 1894. It is made of stone."
 NAMES = ("q1", "q2", "q3")
@@ -236,3 +241,23 @@ def test_a_local_model_draws_the_same_for_a_seed_in_any_batch(
     generate_answers(project, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
     after = {place[3]: one.text for place, one in generated_of(project, key).items()}
     assert after == drawn and len(set(drawn.values())) > 1
+
+
+def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(project: Project, server: EndpointServer) -> None:
+    collection(project, {"q1": TOLD["q1"]}, {})
+    others = [Query("same", question("q1"), answer="1894"), Query("other", question("q1"), answer="1895")]
+    with project.transaction() as cursor:
+        add_queries(cursor, others, replace=False)
+    names = ("q1", "same", "other")
+    judge(project, {(name, "gold-q1"): 1 for name in names}, "NIST")
+    put_run(project, "one", {name: ["gold-q1"] for name in names})
+    places = ({"run": "one", "k": 1}, {"run": "gold"})
+    lines = [{"query_id": name, "answer": "1894"} | place for name in names for place in places]
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    import_files(project, "answers", [Source("answers.jsonl", data=data)], "ann")
+    model = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
+    done = compare_answers(project, model, evaluate(project, View(ks=(1,))).pairs, "ann")
+    # The same words with the right answer 1894, and with 1895.
+    assert done.usage.calls == 2
+    by_query = evaluate(project, View(ks=(1,))).lines["one", 1]
+    assert {name: line.gpteval.yes for name, line in by_query.items()} == {"q1": True, "same": True, "other": False}
