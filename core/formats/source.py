@@ -295,10 +295,8 @@ def open_columns(
             any_good = True
             yield number, cells
     if short:
-        cut = "; the file seems cut off here" if any_good else ""
-        report.refuse(
-            source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}{cut}"
-        )
+        code, cut = ("cut-off-file", "; the file seems cut off here") if any_good else ("wrong-number-of-columns", "")
+        report.refuse(source.name, short[0], code, f"the line has {short[1]} columns; {wanted}{cut}")
 
 
 def parse_json(line: str | bytes, any_depth: bool = False) -> Any:

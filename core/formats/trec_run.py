@@ -73,7 +73,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         yield RunLine(query, number, tag, passage, _rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
         report.refuse(
-            source.name, number, "several-tags", f"the tag is {tag}, not {tag_before}; the file seems cut off here"
+            source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file seems cut off here"
         )
     report.require(lines_of, source.name, "ranking")
 

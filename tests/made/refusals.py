@@ -9,13 +9,26 @@ from contextlib import contextmanager
 import pytest
 from click.testing import Result
 
-from core.errors import InputError, WorkbenchError
+from core.errors import InputError, Problem, WorkbenchError
 
 
 def names(text: str, value: str) -> bool:
     """Whether a text has a value that is not a part of a longer word or number."""
     before, after = (r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else "")
     return re.search(before + re.escape(value) + after, text) is not None
+
+
+def coded(problem: Problem) -> str:
+    """Place and code of a problem, as "some.run:3 not-a-number"; without the line if it is about a whole file."""
+    place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+    return f"{place} {problem.code}"
+
+
+def check_problem(problem: Problem, said: str, *values: str) -> None:
+    """Check the place and the code of a problem, as `coded` gives them, and that its reason has each value."""
+    assert coded(problem) == said, str(problem)
+    lacking = [value for value in values if not names(problem.reason, value)]
+    assert not lacking, f"{problem} lacks {lacking}"
 
 
 def check_error(error: BaseException | None, code: str, *values: str) -> None:
