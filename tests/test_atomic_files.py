@@ -28,6 +28,7 @@ from core.atomic_files import (
 from core.errors import InputError, ProjectError
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of
+from tests.made.refusals import refusal
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,7 +42,7 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     write_file(path, b"first")
     path.chmod(0o640)
     for error in (OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "full"), OSError(errno.EFBIG, "full")):
-        with pytest.raises(ProjectError, match=re.escape(str(tmp_path))), written(path) as made:
+        with refusal("disk-full", str(tmp_path), kind=ProjectError), written(path) as made:
             made.write_bytes(b"half of the sec")
             raise error
     with pytest.raises(InputError), written(path) as made:

@@ -29,7 +29,7 @@ from core.audit import (
     skip,
     take_back,
 )
-from core.errors import InputError, NotAllowed
+from core.errors import NotAllowed
 from core.project import (
     Project,
     activity,
@@ -45,6 +45,7 @@ from core.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
 from tests.made.projects import copy_of
 from tests.made.projects import judge as whole_judgments
+from tests.made.refusals import refusal
 
 NOW = timedelta(0)
 
@@ -134,7 +135,7 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
     assert one.questions and all(card.text for card in one.cards)
     card = next_card(one)
     assert card is not None
-    with pytest.raises(InputError, match="is being judged by ann"):
+    with refusal("query-taken", "ann"):
         judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
 
 
@@ -143,7 +144,7 @@ def test_an_assessor_is_dealt_the_queries_that_are_theirs_alone(drawn: Project) 
     lea, audit = drawn.acting_as("lea@x.org"), find_audit(drawn)
     dealt = deal_ahead(lea, audit, "lea", 1000)
     assert {one.query.query_id for one in dealt} <= {"q2", "q5"} and dealt
-    with pytest.raises(NotAllowed, match="recorded as done by ann"):
+    with refusal("author-is-another", "ann", kind=NotAllowed):
         deal(lea, audit, "ann")
 
 
@@ -190,7 +191,7 @@ def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_st
     found = deal(drawn, audit, "bob")
     assert found is not None and found.query == left.query
     assert [card.passage_id for card in found.cards] == [card.passage_id for card in left.cards[1:]]
-    with pytest.raises(InputError, match="is being judged by bob"):
+    with refusal("query-taken", "bob"):
         judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
     assert give_back(drawn, audit, "bob") == 1
     judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
@@ -254,7 +255,7 @@ def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherw
     judge(drawn, audit, *at, 1, "ann")
     give_back(drawn, audit, "ann")
     assert any(one.query.query_id == at[0] for one in deal_ahead(drawn, audit, "ben", 100))
-    with pytest.raises(InputError, match=f"Query {at[0]} is being judged by ben"):
+    with refusal("query-taken", str(at[0]), "ben"):
         take_back(drawn, audit, *at, "ann")
     judge(drawn, audit, *at, 2, "ann")
 
@@ -272,7 +273,8 @@ def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Pro
 
 
 @pytest.mark.parametrize(
-    ("value", "passage", "says"), [(4, None, "out of range"), (-1, None, "out of range"), (1, "p99", "was not drawn")]
+    ("value", "passage", "says"),
+    [(4, None, "judgment-out-of-range"), (-1, None, "judgment-out-of-range"), (1, "p99", "passage-not-drawn")],
 )
 def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     drawn: Project, value: int, passage: str | None, says: str
@@ -280,7 +282,7 @@ def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
-    with pytest.raises(InputError, match=says):
+    with refusal(says):
         judge(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
     assert judgments(drawn, audit.source) == {}
 
@@ -289,14 +291,14 @@ def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_sa
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
-    with pytest.raises(InputError, match="Nothing was judged"):
+    with refusal("nothing-judged-in-batch"):
         end_batch(drawn, audit, "org")
     judge(drawn, audit, found.query.query_id, found.cards[0].passage_id, 1, "ann")
-    with pytest.raises(InputError, match="still has"):
+    with refusal("batch-still-open"):
         draw(drawn, audit, "org")
     end_batch(drawn, audit, "org")
     assert batches(drawn, audit)[0].done
-    with pytest.raises(InputError, match="was ended"):
+    with refusal("batch-ended"):
         deal(drawn, audit, "ann")
     assert draw(drawn, audit, "org").known == 1
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from core.audit import Goal, audits, design, forecast, foresee
-from core.errors import InputError
 from core.project import Project
 from tests.made.audits import fill_audited
 from tests.made.projects import only_read
+from tests.made.refusals import refusal
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_what_is_foreseen_is_what_the_planned_audit_forecasts(project: Project) 
 
 
 def test_what_cannot_be_audited_is_refused_before_anything_is_planned(looked_at: Project) -> None:
-    with pytest.raises(InputError, match="not a weighted sum"):
+    with refusal("measure-not-linear"):
         foresee(looked_at, "nDCG@10", Goal("best"))
-    with pytest.raises(InputError, match="not among the systems"):
+    with refusal("goal-run-not-audited"):
         foresee(looked_at, "P@3", Goal("pair", first="good", second="poor"), runs=["good", "fair"])

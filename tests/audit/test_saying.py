@@ -24,12 +24,12 @@ from core.audit import (
 )
 from core.audit.calibrating import rating_cuts
 from core.catalogue import named_graders
-from core.errors import InputError
 from core.labels import Policy
 from core.project import Project, state_families
 from core.types import GraderSpec
 from tests.made.audits import deal, fill_audited, judge_batch
 from tests.made.projects import SPEC, copy_of, grade
+from tests.made.refusals import refusal
 
 
 def judged(project: Project) -> None:
@@ -68,7 +68,7 @@ def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_c
         assert not one.chances or sum(share.value or 0 for share in one.chances.values()) == pytest.approx(1)
     assert found.balanced in {one.rating for one in found.min_ratings}
     assert found.why_no_cuts == "Only the embedding grader has cut points."
-    with pytest.raises(InputError, match="no cut points to accept"):
+    with refusal("no-cut-points"):
         accept_cut_points(audited, find_audit(audited), "new", "org")
     assert named_graders(audited) == []
 
@@ -118,7 +118,7 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
     assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high
     state_families(audited, "run", "pleasing", ["mistral"], "org")
     assert circularity(audited).kin == ()
-    with pytest.raises(InputError, match="no run 'none'"):
+    with refusal("unknown-run", "none"):
         state_families(audited, "run", "none", ["gpt"], "org")
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from core import bank
 from core.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
-from core.errors import InputError
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill
+from tests.made.refusals import refusal
 
 FULL = Question("q1/a", "q1", "Who, and when?", "nugget", 2.0, True, "s1", "the key", ("x", "y"), "a note", 7)
 OTHER = Question("q1/b", "q1", "Where?", weight=3.0, position=8)
@@ -97,7 +97,7 @@ def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
 
 @pytest.mark.parametrize("parts", [[], ["Who?"], ["Who?", " \t"]])
 def test_a_split_into_one_is_refused(parts: list[str]):
-    with pytest.raises(InputError, match="two questions or more"):
+    with refusal("too-few-questions"):
         split(FULL, parts)
 
 
@@ -116,14 +116,14 @@ def test_a_merge_with_a_retired_question_is_not_retired():
 @pytest.mark.parametrize(
     ("questions", "text", "reason"),
     [
-        ([FULL], "Who?", "two or more"),
-        ([], "Who?", "two or more"),
-        ([FULL, replace(OTHER, query_id="q2")], "Who?", "of one query"),
-        ([FULL, OTHER], "  ", "no text"),
+        ([FULL], "Who?", "too-few-questions"),
+        ([], "Who?", "too-few-questions"),
+        ([FULL, replace(OTHER, query_id="q2")], "Who?", "too-few-questions"),
+        ([FULL, OTHER], "  ", "empty-question"),
     ],
 )
 def test_a_merge_that_makes_no_sense_is_refused(questions: list[Question], text: str, reason: str):
-    with pytest.raises(InputError, match=reason):
+    with refusal(reason):
         merged(questions, text)
 
 

@@ -16,6 +16,7 @@ from core.exchange.parquet.checks import faults
 from core.pipelines import Item, exam_items, proposed_items, retire
 from core.project import Project, activity, add_passages, add_queries
 from core.types import Passage, Query, Question
+from tests.made.refusals import refusal
 
 TEXT = "Which sign at the coast tells that the tide is about to turn within the hour?"
 CHOICES = ("The moon", "Slack water", "A cold wind", "Foam on the sand")
@@ -93,7 +94,7 @@ def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
     assert exam_items(coast) == [replace(ITEM, active=False)]
     bank.restore(coast, 1, "again", "bob")
     assert exam_items(coast) == [ITEM]
-    with pytest.raises(InputError, match="no item exam/y"):
+    with refusal("unknown-item", "exam/y"):
         retire(coast, ["exam/y"], "bob")
 
 
@@ -166,5 +167,5 @@ def test_a_damaged_export_of_items_is_refused(coast: Project, tmp_path: Path) ->
     with coast.transaction() as cursor:
         cursor.execute("UPDATE items SET topic = ''")
     export_project(coast, tmp_path / "out", "ann")
-    with pytest.raises(FileError, match="the topic is empty"):
+    with refusal("inconsistent-rows", kind=FileError):
         import_project(tmp_path / "out", tmp_path / "again.duckdb")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from core.catalogue import find_grader, how_to_grade, list_of_graders, remember_settings, save_named_grader, settings
-from core.errors import InputError
 from core.graders import make_grader
 from core.project import Project
 from core.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import SPEC, fill, grade, made_project
+from tests.made.refusals import refusal
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 A = Question("q1/a", "q1", "What is A?")
@@ -45,15 +45,15 @@ def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: P
 
 
 def test_a_method_means_the_grader_of_that_method_unless_there_are_several(several: Project) -> None:
-    with pytest.raises(InputError, match=r"Several graders are of the method self-rating\. Name one of them: 'test"):
+    with refusal("ambiguous-grader", "self-rating", "test"):
         find_grader(several, "self-rating")
     assert settings(several, "embedding") == ("embedding", {})
-    with pytest.raises(InputError, match=r"has not graded anything yet\. Run: exam grade --grader embedding$"):
+    with refusal("grader-without-grades", "--grader", "embedding"):
         find_grader(several, "embedding")
 
 
 def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None:
-    with pytest.raises(InputError, match="how it is asked is not known"):
+    with refusal("unknown-grader-settings"):
         settings(several, SPEC.name)
     assert "exam graders save" in how_to_grade(several, SPEC)
     mine = find_grader(several, "mine").spec
@@ -63,7 +63,7 @@ def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None
 
 def test_a_name_is_given_once(several: Project) -> None:
     for name in ("embedding", SPEC.name):
-        with pytest.raises(InputError, match="name of another grader"):
+        with refusal("name-taken"):
             save_named_grader(several, name, "self-rating", ENDPOINT, "ann")
     other = make_grader("self-rating", ENDPOINT | {"temperature": 1.0})
     remember_settings(several, other, "self-rating", ENDPOINT | {"temperature": 1.0}, "ann")

@@ -15,6 +15,7 @@ from core.project import open_project
 from core.types import Question
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import import_bank, new_project
+from tests.made.refusals import check_error
 from tests.pipelines.answers.made import Script, Told, collection, question
 
 TOLD = {
@@ -71,13 +72,13 @@ def test_from_answers_to_the_table_the_cases_and_back(path: Path, server: Endpoi
     assert run(path, "reteval", "correlate", *place, "--json")["rows"][0]["every"]["queries"] == 2
     assert "LLM-retEval@1" in json.dumps(run(path, "reteval", "correlate", "--k", "1", "--choice", "--json"))
     run(path, "reteval", "withdraw", "q1", *place, "--author", "ann")
-    assert "no case" in str(run(path, "reteval", "withdraw", "q1", *place, "--author", "ann", fails=True))
+    check_error(run(path, "reteval", "withdraw", "q1", *place, "--author", "ann", fails=True), "no-own-case", "q1")
     verdicts = tmp_path / "people.jsonl"
     verdicts.write_text('{"query_id": "q1", "answer": "in 1970", "acceptable": true}\n')
     found = run(path, "reteval", "agreement", "--human", str(verdicts), "--judge", "contains", "--json")["judges"]
     assert [(one["judge"], one["against"]["yes_yes"]) for one in found] == [("contains", 1)]
     assert [one["role"] for one in run(path, "answers", "list", "--json")["models"]] == ["generator", "judge"]
-    assert "not complete" in str(run(path, "reteval", "--require-complete", "--judge", "graded", fails=True))
+    check_error(run(path, "reteval", "--require-complete", "--judge", "graded", fails=True), "incomplete-table")
 
 
 def test_a_corpus_is_retrieved_answered_and_graded_with_one_command(path: Path) -> None:

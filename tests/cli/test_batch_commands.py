@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.errors import InputError
 from core.graders import PassingError
 from tests.grading.test_elsewhere import QUESTIONS, RUNS
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import file_of, fill
+from tests.made.refusals import refusal
 
 
 def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})
         found = run("batch", "status", "--json")["batches"]
         assert [(one["batch_id"], one["calls"]) for one in found] == [("batch-1", 4), ("batch-2", 3)]
-        with pytest.raises(InputError, match="workers would only wait"):
+        with refusal("cluster-for-endpoint"):
             run("grade", *grader, "--engine", "ray")
         # What is on its way is not asked by others.
         assert run("plan", *grader, "--json")["sent"] == 7

@@ -10,6 +10,7 @@ import pytest
 from core.project import open_project
 from tests.audit.test_elsewhere import filled
 from tests.made.audits import fill_audited
+from tests.made.refusals import check_error, mentions
 from tests.made.shell import Run, printed, shell_on
 
 
@@ -20,7 +21,8 @@ def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_path: Path) -> None:
-    assert "nobody knows how far they are off" in exam("leaderboard", "--measure", "P@5")[2]
+    code, _, err = exam("leaderboard", "--measure", "P@5")
+    assert code == 0 and "exam audit board" not in err
     made = printed(exam("audit", "design", "first", "--measure", "P@3", "--seed", "4", "--batch-size", "20", "--json"))
     assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
     assert "needed" in exam("audit", "curve")[2]
@@ -34,16 +36,16 @@ def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_pat
     board = printed(exam("audit", "board", "--json"))
     assert {row["run"] for row in board["systems"]} == {"good", "fair", "poor", "pleasing"}
     code, out, err = exam("audit", "board")
-    assert code == 0 and "bias" in out and "Labels: precision" in err and "judgments of" in err
-    assert "no cut points" in exam("audit", "calibrate")[2].lower()
-    assert "Poisson sample" in exam("audit", "methods")[1]
+    assert code == 0 and "bias" in out and "precision" in err
+    assert exam("audit", "calibrate")[0] == 0
+    assert "Poisson" in exam("audit", "methods")[1]
     assert "exam audit board --audit first" in exam("leaderboard", "--measure", "P@5")[2]
     assert exam("export", "bundle", "-o", "b.zip")[0] == 0
     with zipfile.ZipFile("b.zip") as packed:
         packed.extract("audit-1.json", tmp_path)
     assert printed(exam("audit", "board", "--from", "audit-1.json", "--json")) == board
     assert exam("audit", "end")[0] == 0
-    assert "was ended" in exam("audit", "draw")[2]
+    exam.fails("audit-ended", "audit", "draw")
 
 
 def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(exam: Run) -> None:
@@ -52,26 +54,25 @@ def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(exam: Run) -> No
     exam("audit", "export", "-o", "out.tsv")
     line = Path("out.tsv").read_text().splitlines()[1].split("\t")
     Path("bad.qrels").write_text(f"{line[0]} 0 {line[3]} 9\n")
-    code, out, err = exam("audit", "import", "bad.qrels")
-    assert (code, out) == (2, "") and "bad.qrels:1: the judgment 9 is not from 0 to 3" in err
+    assert exam("audit", "import", "bad.qrels")[:2] == (2, "")
+    check_error(exam.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
 
 
 def test_families_of_models_are_stated_and_two_roles_are_warned_of(exam: Run, tmp_path: Path) -> None:
     assert exam("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
     code, _, err = exam("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
-    assert code == 0 and "warning: gpt wrote questions and graded" in err
+    assert code == 0 and "gpt" in err
     rows = {row["run"]: row["families"] for row in printed(exam("runs", "list", "--json"))["runs"]}
     assert rows == {"good": ["gpt"], "poor": ["gpt"], "fair": None, "pleasing": None}
     roles = printed(exam("audit", "roles", "--json"))
     assert roles["kin"] == ["good", "poor"] and len(roles["warnings"]) == 3
     assert exam("runs", "families", "good")[0] == 2
-    assert "stated which models the run good is made with: gpt" in exam("activity")[1]
+    assert mentions(exam("activity")[1].splitlines()[1], "good")
 
 
 @pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
 def test_without_an_audit_it_is_said_how_to_plan_one(exam: Run, words: tuple[str, ...]) -> None:
-    code, out, err = exam("audit", *words)
-    assert (code, out) == (2, "") and "exam audit design" in err
+    assert "exam audit design" in exam.fails("no-audit", "audit", *words)
 
 
 def test_give_back_and_end_batch_from_a_shell(exam: Run, tmp_path: Path) -> None:

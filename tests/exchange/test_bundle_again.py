@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InputError, ProjectError
+from core.errors import ProjectError
 from core.exchange import bundle, bundle_again, publish
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
 from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
+from tests.made.refusals import refusal
 
 
 def manifest_of(packed: bytes) -> dict:
@@ -30,7 +31,7 @@ def test_later_work_does_not_change_a_bundle(later: Project) -> None:  # noqa: F
 def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: Project) -> None:  # noqa: F811
     made = bundle(graded, Policy(), "ann")
     EDITS["a run is replaced"](graded)
-    with pytest.raises(ProjectError, match=r"leaderboard\.tex, leaderboard\.tsv would differ"):
+    with refusal("bundle-differs", "leaderboard.tex", "leaderboard.tsv", kind=ProjectError):
         bundle_again(graded, manifest_of(made), "bob")
 
 
@@ -46,7 +47,7 @@ def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Projec
 
 def test_a_publication_that_was_no_bundle_is_refused(graded: Project) -> None:  # noqa: F811
     manifest = publish(graded, Policy(), "ann").manifest
-    with pytest.raises(InputError, match="was not made as a bundle"):
+    with refusal("not-a-bundle"):
         bundle_again(graded, manifest, "bob")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core import bank
 from core.catalogue import find_grader
-from core.errors import InputError, Report
+from core.errors import Report
 from core.exchange import Options, graded_file, import_files
 from core.formats import Source, detect
 from core.formats.car_outlines import outline_of
@@ -26,6 +26,7 @@ from core.types import GraderSpec, Query, Question, Subtopic
 from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
 from tests.made.projects import SPEC, fill, made_project, new_project
+from tests.made.refusals import check_problem, coded, mentions, refusal
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
 JUDGE = GraderSpec("judge", "direct", "none", max_rating=1)
@@ -106,21 +107,19 @@ def test_tqa_is_a_bank_of_choices_with_keys() -> None:
         Question("NDQ_2", "L_1", "Clouds are made of drops.", "choice", answer_key="true", choices=("true", "false")),
     ]  # fmt: skip
     assert sailing == [Question("NDQ_9", "L_9", "What is a jib?", answer_key="a sail")]
-    assert [str(note) for note in report.notes] == [
-        "tqa.json: the right answer of a question is none of its choices: left out"
-    ]
+    assert [coded(note) for note in report.notes] == ["tqa.json no-usable-items"]
 
 
 def test_a_broken_lesson_is_named(project: Project) -> None:
     lessons = [
         {"globalID": "L_1", "lessonName": "A", "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}}}
     ]
-    with pytest.raises(InputError, match="lesson L_1, question NDQ_1: the question's text is not a text"):
+    with refusal("not-a-text", "L_1", "NDQ_1"):
         import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
     lessons[0]["globalID"] = "L\u00a01"
-    with pytest.raises(InputError, match=r"the lesson id 'L.*1' has white space"):
+    with refusal("invalid-id", "1"):
         import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
-    with pytest.raises(InputError, match="none of TQA's lessons"):
+    with refusal("not-a-list"):
         import_files(project, "bank", [car.source("tqa.json", [{"x": 1}])], "ann")
 
 
@@ -241,10 +240,7 @@ def test_a_passage_that_stands_twice_in_a_ranking_keeps_its_better_rank(project:
     line = ["q", [{"paragraph_id": "p", "text": "t", "paragraph_data": data}]]
     done = import_files(project, "graded", [car.jsonl("g.jsonl", [line])], "ann")
     assert project.rows("SELECT rank FROM rankings") == [(2,)]
-    assert [note.reason.split(":")[0] for note in done.notes] == [
-        "a passage stands twice in one ranking",
-        "a judgment or ranking names a query that is no facet of the line's",
-    ]
+    assert [note.code for note in done.notes] == ["repeated-passage", "foreign-facet"]
 
 
 @pytest.mark.parametrize(("stated", "kept"), [([0, 1, 5], [1, 2, 6]), ([2, 2, 9], [1, 2, 3])])
@@ -286,7 +282,7 @@ def test_a_query_without_topics_is_its_own_union(project: Project) -> None:
 
 
 def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
-    with pytest.raises(InputError, match="AP is not taken over"):
+    with refusal("measure-needs-order", "AP"):
         leaderboard_per(collection, "AP", per="union")
 
 
@@ -296,12 +292,12 @@ def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
 def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collection: Project) -> None:
     runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
     done = import_files(collection, "runs", runs, "ann", Options(replace=True))
-    assert [note.reason for note in done.notes] == [
-        "what the project had of runs of the same names gives way to these files: one, two"
-    ]
+    (note,) = done.notes
+    check_problem(note, "one.run runs-replaced", "one", "two")
     assert rankings(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
     again = import_files(collection, "graded", [car.graded()], "ann")
-    assert "the run one came whole from one.run: that one is kept" in [note.reason for note in again.notes]
+    (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one"))
+    assert mentions(kept.reason, "one.run")
 
 
 def test_an_imported_leaderboard_is_called_by_its_source(project: Project) -> None:

@@ -21,6 +21,7 @@ from core.grading.grades import add_outcomes
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from tests.made.projects import SPEC, fill, judge, made_project, new_project
+from tests.made.refusals import refusal
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"]}}
@@ -136,5 +137,5 @@ def test_a_grader_that_nothing_could_be_computed_with_is_refused(project: Projec
         "answers": [],
     }
     line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [entry]}]])
-    with pytest.raises(FileError, match=r"graded\.jsonl:1: .*grader in exam_workbench is not in form"):
+    with refusal("invalid-grader", "graded.jsonl:1", "exam_workbench", kind=FileError):
         import_files(project, "graded", [Source("graded.jsonl", data=line.encode())], "ann")

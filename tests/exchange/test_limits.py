@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from core import bank
-from core.errors import FileError, InputError, Report
+from core.errors import FileError, Report
 from core.exchange import Options, import_files
 from core.formats import Source, json_shape, read_small, source
 from core.formats.source import parse_json
@@ -24,6 +24,7 @@ from core.limits import LIMITS, limit
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill, new_project
+from tests.made.refusals import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,7 +86,7 @@ def test_a_graded_file_names_no_more_questions_than_are_believed(
     grades = {"llm": "m", "correctAnswered": [f"q1/{n}" for n in range(11)], "wrongAnswered": []}
     line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]).encode()
     monkeypatch.setenv("EXAM_LIMIT_IDS", "10")
-    with pytest.raises(InputError, match=r"given: The graded file names more questions than 10 ids .*EXAM_LIMIT_IDS"):
+    with refusal("too-many-questions", "given", "10", "EXAM_LIMIT_IDS"):
         import_files(project, "graded", [Source("given", data=line)], "ann")
     assert project.value("SELECT count(*) FROM queries") == 0
     monkeypatch.setenv("EXAM_LIMIT_IDS", "11")
@@ -102,7 +103,7 @@ def test_every_limit_of_files_has_its_test() -> None:
 @pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", "9" * 30])
 def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("EXAM_LIMIT_LINE", value)
-    with pytest.raises(InputError, match="EXAM_LIMIT_LINE is"):
+    with refusal("invalid-limit", "EXAM_LIMIT_LINE"):
         limit("LINE")
 
 
@@ -194,7 +195,7 @@ def test_compressed_newlines_are_refused_within_seconds(imported_apart: Apart, t
     file = tmp_path / "newlines.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 1))
     said, peak = imported_apart("passages", file)
-    assert "more than 1,000,000 blank lines" in said
+    assert "1,000,000" in said
     assert peak < 200
 
 
@@ -231,9 +232,9 @@ def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: 
     else:
         path.mkdir()
     for kind in ("passages", "queries", "runs", "qrels", "bank", "graded", "responses", "leaderboard"):
-        with pytest.raises(FileError, match=f"{path}: the file cannot be read: it is a {what}, and no regular file"):
+        with refusal("unreadable-file", str(path), str(what), kind=FileError):
             import_files(project, kind, [Source.of(path)], "ann")
-    with pytest.raises(InputError, match=f"it is a {what}"):
+    with refusal("cannot-read-file", str(what)):
         read_small(path)
     if held is not None:
         held.close()
@@ -253,7 +254,7 @@ def test_a_pipe_takes_no_place_of_a_file_that_was_looked_at(tmp_path: Path, monk
     monkeypatch.setattr(source, "_check_regular", exchanged)
     report = Report()
     assert list(source.open_lines(Source.of(tmp_path / "p"), report)) == []
-    assert "it is a pipe" in str(report.problems[0])
+    assert report.problems[0].code == "unreadable-file" and "pipe" in report.problems[0].reason
 
 
 @pytest.mark.parametrize("preview", [False, True])

@@ -19,6 +19,7 @@ from core.project import Project, count_words, open_project, response_runs
 from core.project.responses import PASSAGE_WORDS
 from core.types import Query, Question
 from tests.made.projects import citations, new_project
+from tests.made.refusals import check_problem, coded, refusal
 
 QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
 
@@ -57,51 +58,54 @@ def test_a_map_of_nuggets_is_a_bank_whose_weights_are_the_relevance() -> None:
         ]
         assert bank.queries == [Query("q1", ""), Query("q2", "")]
         assert not report.problems
-        assert [str(note) for note in report.notes] == ["nuggets.json: queries without nuggets: 1"]
+        (note,) = report.notes
+        check_problem(note, "nuggets.json queries-without-nuggets", "1")
 
 
 @pytest.mark.parametrize(
-    ("nugget", "reason"),
+    ("nugget", "said"),
     [
-        ('{"relevance": 1}', "the nugget's text is missing"),
-        ('{"text": " "}', "the nugget's text is empty"),
-        ('"t"', "it is not an object with text and relevance"),
-        ('{"text": "t", "relevance": "high"}', "the relevance 'high' is not a number from 0 to 1,000,000"),
-        ('{"text": "t", "relevance": "inf"}', "the relevance 'inf' is not a number from 0 to 1,000,000"),
-        ('{"text": "t", "relevance": -1.5}', "the relevance -1.5 is not a number from 0 to 1,000,000"),
-        ('{"text": "t", "relevance": true}', "the relevance True is not a number from 0 to 1,000,000"),
-        ('{"text": "t"}, "a": {"text": "u"}', "the query has it already"),
+        ('{"relevance": 1}', ("value-missing",)),
+        ('{"text": " "}', ("empty-value",)),
+        ('"t"', ("not-an-object",)),
+        ('{"text": "t", "relevance": "high"}', ("weight-out-of-range", "high", "1,000,000")),
+        ('{"text": "t", "relevance": "inf"}', ("weight-out-of-range", "inf", "1,000,000")),
+        ('{"text": "t", "relevance": -1.5}', ("weight-out-of-range", "-1.5", "1,000,000")),
+        ('{"text": "t", "relevance": true}', ("weight-out-of-range", "True", "1,000,000")),
+        ('{"text": "t"}, "a": {"text": "u"}', ("duplicate-nugget",)),
     ],
 )
-def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, reason: str) -> None:
+def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(f'{{"q": {{"a": {nugget}}}}}')
-    assert [str(problem) for problem in report.problems] == [f"nuggets.json: query q, nugget a: {reason}"]
+    (problem,) = report.problems
+    code, *values = said
+    check_problem(problem, f"nuggets.json {code}", "q", "a", *values)
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "said"),
     [
-        ('{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}', "query q: it is in the map already"),
-        ('{"q": {"a": {"text": "t"}}, "r": []}', "query r: its nuggets are not an object"),
-        ('{"q": {}}', "the file has no questions in it"),
+        ('{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}', ("nuggets.json duplicate-query", "q")),
+        ('{"q": {"a": {"text": "t"}}, "r": []}', ("nuggets.json not-an-object", "r")),
+        ('{"q": {}}', ("nuggets.json nothing-found",)),
     ],
 )
-def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, reason: str) -> None:
+def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(text)
-    assert [str(problem) for problem in report.problems] == [f"nuggets.json: {reason}"]
+    (problem,) = report.problems
+    check_problem(problem, *said)
 
 
 def test_a_map_that_is_no_json_is_refused_by_line() -> None:
     _, report = nuggets('{\n  "q": {\n    "a": {"text": "t",}\n  }\n}')
     (problem,) = report.problems
-    assert problem.line == 3 and problem.reason.startswith("this is not valid JSON")
+    assert coded(problem) == "nuggets.json:3 invalid-json"
 
 
 def test_a_map_that_is_nested_too_deeply_is_refused() -> None:
     _, report = nuggets('{"q": ' * 1010 + "1" + "}" * 1010)
-    assert [str(problem) for problem in report.problems] == [
-        "nuggets.json:1: the JSON is nested deeper than 64 levels (EXAM_LIMIT_DEPTH sets this limit)"
-    ]
+    (problem,) = report.problems
+    check_problem(problem, "nuggets.json:1 limit-exceeded", "64", "EXAM_LIMIT_DEPTH")
 
 
 def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:
@@ -121,7 +125,7 @@ def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
     path = project_in(tmp_path)
     file = tmp_path / "nuggets.json"
     file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
-    with pytest.raises(FileError, match=r"nuggets\.json: query q, nugget bad: the nugget's text is missing"):
+    with refusal("value-missing", "nuggets.json", kind=FileError):
         exam(path, "import", "bank", file)
     assert exam(path, "status")["queries"] == 0
 

@@ -44,7 +44,7 @@ from core.types import (
     Subtopic,
 )
 from tests.made.projects import examples
-from tests.made.refusals import names
+from tests.made.refusals import mentions
 
 few = settings(max_examples=examples(30))
 
@@ -432,8 +432,8 @@ def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path
     ndcg = {row.run: row.score for row in official["ndcg_cut_10"].rows}
     assert (len(ndcg), ndcg["rr-pass-roberta"]) == (123, 0.7169)
     clean(report)
-    assert any(note.code == "text-column" and names(note.reason, "summary") for note in report.notes)
-    assert any(note.code == "duplicate-score" and names(note.reason, "59") for note in report.notes)
+    assert any(note.code == "text-column" and mentions(note.reason, "summary") for note in report.notes)
+    assert any(note.code == "duplicate-score" and mentions(note.reason, "59") for note in report.notes)
 
 
 def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_data: Path) -> None:

@@ -39,6 +39,7 @@ from core.project import Project
 from core.types import Asked, GraderSpec, Question
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill
+from tests.made.refusals import refusal
 
 SECRET = "not-for-anybody-else-0123456789"
 HEADERS = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
@@ -160,25 +161,25 @@ class TestWhatAVisitorMay:
             offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
             assert asked(ours, VISITOR) == f"Bearer {SECRET}"
             assert asked(ours, VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
-            with pytest.raises(GradingError, match="not among those of the endpoint Ours") as refused:
+            with refusal("model-not-offered", "Ours", kind=GradingError) as refused:
                 asked(ours, VISITOR, model="expensive")
             assert "m, n" in str(refused.value)
             for parameters in ({}, {"key_variable": "MY_DB_PASSWORD"}):
-                with pytest.raises(GradingError, match="not among the endpoints that this server offers") as refused:
+                with refusal("address-not-offered", kind=GradingError) as refused:
                     asked(other, VISITOR, **parameters)
             assert "Ours" in str(refused.value) and not other.seen
-            with pytest.raises(GradingError, match="not among the endpoints"):
+            with refusal("address-not-offered", kind=GradingError):
                 asked(ours, VISITOR, key_variable="HOME")
 
     @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
     def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
-        with pytest.raises(InputError, match=field):
+        with refusal("invalid-further-fields", field):
             make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
 
     def test_a_visitor_sends_an_offered_endpoint_no_further_fields(self, offer: Any) -> None:
         with EndpointServer() as ours:
             offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"')
-            with pytest.raises(InputError, match="further fields of a request"):
+            with refusal("invalid-further-fields"):
                 asked(ours, VISITOR, extra={"seed": 1})
             assert not ours.seen and asked(ours, OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
 
@@ -191,7 +192,7 @@ class TestWhatAVisitorMay:
             who = naming(ours.url, "MY_DB_PASSWORD")
             found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
-            with pytest.raises(GradingError, match="not among those of the endpoint Ours"):
+            with refusal("model-not-offered", "Ours", kind=GradingError):
                 asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
             assert not ours.seen
 
@@ -201,25 +202,25 @@ class TestWhatAVisitorMay:
             question = Asked("What is gold?", "a metal")
             offer(start + "max_cost = 0")
             made = make_grader("self-rating", {"model": "m", "base_url": ours.url})
-            with pytest.raises(InputError, match="no price for m"):
+            with refusal("no-price", "m"):
                 trial_control(project, made)
             set_price(project, "m", Price(1, 1), "ann")
-            with pytest.raises(GradingError, match="allow no further call"):
+            with refusal("call-limit-reached", kind=GradingError):
                 try_pair(made, question, "Gold is a metal.", trial_control(project, made))
             assert not ours.seen
-            with pytest.raises(GradingError, match="allow no further call"):
+            with refusal("call-limit-reached", kind=GradingError):
                 try_injections(made, question, control=trial_control(project, made))
             assert not ours.seen
             offer(start + "max_calls = 1")
             two_calls = make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
             ours.behave = lambda seen: chat("silver")
-            with pytest.raises(GradingError, match="allow no further call: 1 was made"):
+            with refusal("call-limit-reached", "1", kind=GradingError):
                 try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
             assert len(ours.seen) == 1
 
     def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-        with pytest.raises(GradingError, match="It offers none"):
+        with refusal("address-not-offered", kind=GradingError):
             access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
 
     def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +237,7 @@ class TestWhatAVisitorMay:
             offer(f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls = 5\nmax_cost = 0.5')
             with acting(VISITOR):
                 grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
-            with pytest.raises(InputError, match="no price"):
+            with refusal("no-price"):
                 run_job(project, grader, Request(), "ann")
             set_price(project, "m", Price(0.01, 0.01), "ann")
             final = run_job(project, grader, Request(max_calls=1000, concurrency=64), "ann")
@@ -324,7 +325,7 @@ class TestWhatIsStored:
         )
         with acting(VISITOR):
             assert remade_from(spec) is None
-            with pytest.raises(InputError, match="not among those that this server offers"):
+            with refusal("model-not-offered"):
                 make_grader("self-rating", {"model": "anybody/huge-model"})
 
 
@@ -369,7 +370,7 @@ class TestModelsOfThisComputer:
 
     @pytest.mark.parametrize("revision", ["../../../../etc", "/etc/passwd", "a/../b", "a\nb"])
     def test_a_revision_is_no_way_to_other_files(self, revision: str) -> None:
-        with pytest.raises(InputError, match="revision"):
+        with refusal("invalid-revision"):
             make_grader("self-rating", {"model": "google/flan-t5-large", "revision": revision})
 
 
@@ -426,7 +427,7 @@ def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monk
     monkeypatch.setattr(access, "_provider", lambda: VISITOR)
     with EndpointServer() as server:
         assert asked(server, OWNER) == "Bearer no-key"
-        with pytest.raises(GradingError, match="not among the endpoints"):
+        with refusal("address-not-offered", kind=GradingError):
             asked(server, access.current())
 
 
@@ -451,7 +452,7 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
 def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_keys, "_provider", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
     assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
-    with pytest.raises(GradingError, match="not known to be for"):
+    with refusal("no-key-for-address", kind=GradingError):
         access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
 
 

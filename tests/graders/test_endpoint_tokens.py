@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import InputError
 from core.graders import Control, Price, Tokens, make_grader
 from core.graders.endpoint.chat import told_tokens
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, only, pairs
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
+from tests.made.refusals import refusal
 
 __all__ = ["key", "nothing_is_left_running"]  # fixtures
 
@@ -74,7 +74,7 @@ def test_room_for_thinking_makes_another_grader_and_none_is_as_before() -> None:
         for more in ({}, {"thinking_tokens": 0}, {"thinking_tokens": 4000})
     )
     assert plain == none != some
-    with pytest.raises(InputError, match="out of range"):
+    with refusal("parameter-out-of-range"):
         make_grader("self-rating", asked | {"thinking_tokens": -1})
-    with pytest.raises(InputError, match="would do nothing"):
+    with refusal("useless-parameter"):
         make_grader("self-rating", {"thinking_tokens": 10})

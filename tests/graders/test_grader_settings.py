@@ -23,6 +23,7 @@ from core.project import Project
 from core.types import Asked, Grade, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, going_on
 from tests.made.projects import fill as fill_project
+from tests.made.refusals import refusal
 from tests.made.tiny_models import CHAT_TEMPLATE, FILLER, _text_tokenizer
 
 RUNS = {"one": {"q1": ["p1", "p2"]}}
@@ -184,7 +185,7 @@ def test_beams_are_in_the_fingerprint_and_one_of_them_is_greedy(models: Path, no
     five = made("self-rating", models / "t5", num_beams=5).spec
     assert five.parameters["num_beams"] == 5 and five.fingerprint != greedy.fingerprint
     for wrong in (0, 2.5, "five", 1000, True):
-        with pytest.raises(InputError, match="num_beams"):
+        with refusal("parameter-of-wrong-type", "num_beams"):
             made("self-rating", models / "t5", num_beams=wrong)
 
 
@@ -195,7 +196,7 @@ def test_a_setting_that_would_do_nothing_is_refused(models: Path) -> None:
         {"normalise": "none", "by": "letter"},
         {"api": "completions"},
     ):
-        with pytest.raises(InputError, match="would do nothing"):
+        with refusal("useless-parameter"):
             made("choice", models / "causal", **settings)
 
 
@@ -226,7 +227,7 @@ def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(mode
     assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
     others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
     assert len({usual.fingerprint, *(spec.fingerprint for spec in others)}) == 3
-    with pytest.raises(InputError, match="normalise"):
+    with refusal("unknown-parameter-value", "normalise"):
         made("choice", models / "causal", normalise="words")
 
 
@@ -257,7 +258,7 @@ def test_the_cue_is_in_the_fingerprint_and_without_it_the_grader_is_the_old_one(
     own = made("self-rating", models / "t5", cue="Score:")
     assert prompt_of(own).endswith("\nScore:") and own.spec.parameters["cue"] == "Score:"
     for wrong in ("{context}", "two\nlines", 7, "x" * 200):
-        with pytest.raises(InputError, match="cue"):
+        with refusal("invalid-cue"):
             made("self-rating", models / "t5", cue=wrong)
 
 
@@ -270,7 +271,7 @@ def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: P
     # From its small files alone it cannot be told to be causal.
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
     grader = made("self-rating", folder)
-    with pytest.raises(GradingError, match="no chat template"):
+    with refusal("chat-template-unusable", kind=GradingError):
         list(grader.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], Control()))
     sure = made("self-rating", folder, cue="none")
     assert len(list(sure.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], Control()))) == 1
@@ -335,9 +336,9 @@ def test_completions_are_another_grader_than_a_chat(server: EndpointServer) -> N
     )
     plain = completing(server).spec
     assert plain.parameters["api"] == "completions" and plain.fingerprint != chat.fingerprint
-    with pytest.raises(InputError, match="structured"):
+    with refusal("useless-parameter"):
         completing(server, structured="json")
-    with pytest.raises(InputError, match="api"):
+    with refusal("unknown-parameter-value"):
         made("self-rating", "m", back_end="openai", base_url=server.url, api="telepathy")
 
 

@@ -12,7 +12,6 @@ import pytest
 from core import bank, catalogue
 from core.catalogue import named as named_graders
 from core.catalogue import prices, set_price
-from core.errors import InputError
 from core.exchange import graded_file, import_files
 from core.formats import Source
 from core.graders import (
@@ -50,6 +49,7 @@ from core.review import changes
 from core.types import Asked, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
 from tests.made.projects import fill, judge, new_project
+from tests.made.refusals import refusal
 
 ASKED = Question("q1/a", "q1", "How tall is it?", answer_key="ten metres")
 CHOSEN = Question("q1/c", "q1", "What is it?", kind="choice", answer_key="a tree", choices=("a dog", "a tree"))
@@ -217,7 +217,7 @@ def test_a_cap_of_calls_stops_the_job_and_the_next_one_goes_on(filled: Project, 
 
 def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Project, server: EndpointServer):
     made = make_grader("self-rating", settings(server))
-    with pytest.raises(InputError, match="no price for m"):
+    with refusal("no-price", "m"):
         run_job(filled, made, Request(max_cost=1.0), "ann")
     set_price(filled, "m", Price(1000.0, 1000.0), "ann")
     assert prices(filled) == {"m": Price(1000.0, 1000.0)}
@@ -228,7 +228,7 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
     cap = (set_aside + 60) / 1000
     final = run_job(filled, made, Request(max_cost=cap, concurrency=4), "ann")
     assert final.state == "stopped" and 0 < final.usage.cost <= cap and 0 < final.graded < 7
-    with pytest.raises(InputError, match="no prices"):
+    with refusal("invalid-price"):
         set_price(filled, "m", Price(-1.0, 0.0), "ann")
 
 
@@ -261,7 +261,7 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
     assert all("very-secret" not in str(filled.rows(f"SELECT * FROM {name}")) for name in tables)
     named_graders.remove_named_grader(filled, "mine", "ann")
     assert named_graders.grader_again(filled, saved.spec) is None, "its address is not known any more"
-    with pytest.raises(InputError, match="There is no grader 'mine'"):
+    with refusal("unknown-grader", "mine"):
         named_graders.settings(filled, "mine")
 
 
@@ -319,7 +319,7 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
     filled: Project, server: EndpointServer
 ):
     chat_prompt = built_in()["self-rating-chat"]
-    with pytest.raises(InputError, match="built-in"):
+    with refusal("name-taken"):
         catalogue.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
     mine = replace(chat_prompt, name="strict", system="Be strict.")
     assert catalogue.save_prompt(filled, mine, "ann")
@@ -341,9 +341,9 @@ def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(fille
 def test_a_prompt_that_a_grade_cannot_be_about_is_refused(filled: Project):
     yaml = write_prompt(replace(built_in()["self-rating"], name="odd")).replace("{question}", "{question} {narrative}")
     odd: Prompt = read_prompt(yaml, "odd.yaml")
-    with pytest.raises(InputError, match="narrative"):
+    with refusal("unknown-prompt-field", "narrative"):
         make_grader("self-rating", {"prompt": "odd"}, built_in() | {"odd": odd})
-    with pytest.raises(InputError, match="is for direct"):
+    with refusal("prompt-does-not-fit", "direct"):
         make_grader("self-rating", {"prompt": "Sun"})
 
 
@@ -357,9 +357,9 @@ def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(fil
     assert trial.grade.rating == 1 and len(trial.exchanges) == 2
     assert filled.value("SELECT count(*) FROM grades") == 0, "nothing is kept"
     assert [q.question_id for q in questions_to_try(filled, made.spec)] == ["q1/a", "q1/c"]
-    with pytest.raises(InputError, match="answer key"):
+    with refusal("no-answer-key"):
         try_pair(made, Asked("Why?"), passage)
-    with pytest.raises(InputError, match="none that this grader can be asked"):
+    with refusal("no-question-to-ask"):
         pair_to_try(filled, made.spec, question_id="q2/b")
 
 

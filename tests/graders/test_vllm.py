@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from core.errors import GradingError, InputError
+from core.errors import GradingError
 from core.graders import Call, Control, Prompt, Usage, back_ends_here, built_in, make_grader
 from core.graders.cluster.worker import Graders
 from core.graders.local import vllm as vllm_module
@@ -24,6 +24,7 @@ from core.graders.local.back_end import TransformersBackEnd
 from core.graders.local.loading import load_model
 from core.graders.local.vllm import SURROUNDINGS, VllmBackEnd
 from core.types import Asked
+from tests.made.refusals import refusal
 from tests.made.tiny_models import build_tiny_causal, shared_model
 
 RATE = Prompt(
@@ -163,7 +164,7 @@ def test_an_engine_that_gives_up_ends_the_job_and_the_next_job_starts_another(
     back_end = VllmBackEnd(llama)
     with monkeypatch.context() as broken:
         broken.setattr(Engine, "broken", True)
-        with pytest.raises(GradingError, match=r"vLLM gave up: RuntimeError: CUDA out of memory\."):
+        with refusal("engine-gave-up", "RuntimeError", "CUDA", kind=GradingError):
             back_end.complete(calls()[:1], Control())
     (answer,) = back_end.complete(calls()[:1], Control())
     assert answer.error is None and len(engines) == 2
@@ -193,27 +194,27 @@ def test_by_vllm_a_grader_is_another_one(described: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "given", "why"),
     [
-        ("self-rating", {"num_beams": 2}, "num_beams would do nothing here"),
-        ("self-rating", {"device": "cuda:1"}, "device would do nothing here"),
-        ("self-rating", {"model": ""}, "google/flan-t5-large has an encoder"),
-        ("extractive", {}, "vLLM runs models that write"),
+        ("self-rating", {"num_beams": 2}, ("useless-parameter",)),
+        ("self-rating", {"device": "cuda:1"}, ("useless-parameter", "device")),
+        ("self-rating", {"model": ""}, ("encoder-decoder-model", "google/flan-t5-large")),
+        ("extractive", {}, ("extractive-on-vllm",)),
         (
             "extractive",
             {"back_end": None, "verify_back_end": "vllm", "check": "model"},
-            "google/flan-t5-large has an encoder",
+            ("encoder-decoder-model", "google/flan-t5-large"),
         ),
     ],
 )
 def test_what_vllm_cannot_do_is_refused_before_anything_is_loaded(
-    described: Path, kind: str, given: dict[str, Any], why: str
+    described: Path, kind: str, given: dict[str, Any], why: tuple[str, ...]
 ) -> None:
-    with pytest.raises(InputError, match=why):
+    with refusal(*why):
         make_grader(kind, {"model": str(described), "back_end": "vllm", **given})
 
 
 def test_a_model_with_an_encoder_is_refused_before_it_is_loaded(described: Path) -> None:
     (described / "config.json").write_text(json.dumps({"is_encoder_decoder": True}))
-    with pytest.raises(InputError, match="has an encoder and a decoder, and vLLM runs none of these"):
+    with refusal("encoder-decoder-model"):
         make_grader("self-rating", {"model": str(described), "back_end": "vllm"})
 
 
@@ -229,7 +230,7 @@ def test_without_vllm_it_is_said_what_to_install_and_no_setting_of_a_person_is_c
     monkeypatch.setitem(sys.modules, "vllm", None)
     for name in SURROUNDINGS:
         monkeypatch.setenv(name, "theirs")
-    with pytest.raises(GradingError, match="vLLM cannot be loaded") as refused:
+    with refusal("package-missing", kind=GradingError) as refused:
         VllmBackEnd(str(described)).complete(calls()[:1], Control())
     assert f"pip install vllm=={vllm_module.VERSION}" in refused.value.hint
     assert {sys.modules["os"].environ[name] for name in SURROUNDINGS} == {"theirs"}

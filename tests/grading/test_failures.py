@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from core import bank
 from core.catalogue import StoredGrader, find_grader, put_grader
 from core.cli import cli
-from core.errors import InputError
 from core.graders import USES, built_in
 from core.grading import (
     LeftOut,
@@ -35,6 +34,7 @@ from core.project import Project, add_queries
 from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
 from tests.made.projects import SPEC, copy_of, fill
+from tests.made.refusals import refusal
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", answer_key="red"),
@@ -207,14 +207,14 @@ class TestFilledInPrompts:
         fill(project, QUESTIONS, {}, RUNS)
         judge = built_in()["QA-judge"]
         assert questions_for(project, judge, "q1") == []
-        with pytest.raises(InputError, match="the query has no answer"):
+        with refusal("prompt-not-filled"):
             fill_in(project, judge, Question("q1", "q1", "query q1"), "a passage")
 
     def test_a_query_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         prompt = built_in()["questions-by-subtopic"]
         (query,) = questions_for(project, prompt, "q1")
-        with pytest.raises(InputError, match="needs subtopics, which the query does not have"):
+        with refusal("prompt-value-missing", "subtopics"):
             fill_in(project, prompt, query, "a passage")
 
     def test_a_fence_is_shown_where_it_is_wanted(self, project: Project) -> None:

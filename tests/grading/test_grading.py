@@ -17,7 +17,7 @@ import pytest
 
 from core import bank
 from core.bank import drafted_edits, put_draft, save_drafts
-from core.errors import GradingError, InputError, WorkbenchError
+from core.errors import GradingError, WorkbenchError
 from core.graders import Control, Outcome, Pair
 from core.grading import (
     BackgroundJob,
@@ -40,6 +40,7 @@ from core.project import Project, add_passages, open_project, pool_depth, refres
 from core.review import changes
 from core.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, new_project
+from tests.made.refusals import refusal
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
@@ -377,7 +378,7 @@ def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
 
 
 def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project):
-    with pytest.raises(InputError, match="no bank version 7"):
+    with refusal("unknown-bank-version", "7"):
         run_job(filled, HashGrader(), Request(bank_version=7), "ann")
     assert jobs(filled) == []
 
@@ -398,7 +399,7 @@ def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     assert current_job(filled) is job
     assert (job.progress.state, job.progress.graded, job.progress.total) == ("running", 3, PAIRS)
     assert len(known(filled)) == 3
-    with pytest.raises(GradingError, match="running already"):
+    with refusal("job-running", kind=GradingError):
         start_job(filled, HashGrader(), Request(), "bob")
     bank.save(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
     go_on.set()

@@ -31,6 +31,7 @@ from tests.made.projects import (
     new_project,
     only_read,
 )
+from tests.made.refusals import refusal
 
 PASSAGES = [f"p{i}" for i in range(6)]
 
@@ -187,13 +188,13 @@ def test_a_policy_that_makes_no_sense_is_refused(policy):
 
 
 def test_unknown_names_are_refused_with_the_known_ones(own):
-    with pytest.raises(InputError, match="measure"):
+    with refusal("unknown-measure"):
         leaderboard(own, "nDGC@10")
-    with pytest.raises(InputError, match="test grader"):
+    with refusal("unknown-grader", "test"):
         leaderboard(own, "nDCG@10", policy=Policy(grader="nobody"))
-    with pytest.raises(InputError, match="version"):
+    with refusal("unknown-bank-version"):
         leaderboard(own, "nDCG@10", policy=Policy(bank_version=9))
-    with pytest.raises(InputError, match="cannot give"):
+    with refusal("measure-not-from-judgments"):
         judge(own, {("q1", "p1"): 1})
         leaderboard(own, "EXAM-Cover", "judgments")
 
@@ -237,7 +238,7 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
 @pytest.mark.parametrize("name", ["cutoff", "min_judgment", "bank_version"])
 @pytest.mark.parametrize("number", [2**31, -(2**63), 10**3000], ids=["2^31", "-2^63", "10^3000"])
 def test_a_number_that_no_table_can_hold_is_refused(name: str, number: int) -> None:
-    with pytest.raises(InputError, match="out of range") as refused:
+    with refusal("setting-out-of-range") as refused:
         Policy(**{name: number})
     assert len(str(refused.value)) < 200
 
@@ -248,5 +249,5 @@ def test_the_largest_numbers_of_a_policy_can_be_worked_with(project: Project) ->
     policy = Policy(cutoff=2**31 - 1, min_judgment=2**31 - 1)
     assert leaderboard(project, "EXAM-Cover", "exam", policy).scores == {"r": 1.0}
     assert leaderboard(project, "AP", "assessors", policy).scores == {"r": 0.0}
-    with pytest.raises(InputError, match="out of range"):
+    with refusal("cutoff-out-of-range"):
         leaderboard(project, f"EXAM-Cover@{10**30}", "exam")

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.errors import FileError, InputError
+from core.errors import FileError
 from core.exchange import Imported, Options, import_files
 from core.formats import Source
 from core.labels import Policy
@@ -23,6 +23,7 @@ from core.measures import SIMILARITIES, parse_measure
 from core.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
 from core.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.refusals import refusal
 
 QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
 # How many of a query's four questions each passage answers, from the first on.
@@ -128,13 +129,13 @@ def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> 
 
 
 def test_n_exam_says_what_is_missing(own: Project) -> None:
-    with pytest.raises(InputError, match="no gold texts to normalise by"):
+    with refusal("no-gold-texts"):
         leaderboard(own, "n-EXAM")
     import_gold(own, {"query_id": "a", "text": "Gold."})
-    with pytest.raises(InputError, match="No passage of gold has been graded yet"):
+    with refusal("gold-not-graded", "gold"):
         leaderboard(own, "n-EXAM")
     grade(own, ratings("gold/a/1", "a", 0))
-    with pytest.raises(InputError, match="gold answers no question at min rating 4"):
+    with refusal("gold-answers-nothing", "gold", "4"):
         leaderboard(own, "n-EXAM")
 
 
@@ -189,7 +190,7 @@ def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
 
 
 def test_a_second_gold_text_of_a_query_refuses_the_import(own: Project) -> None:
-    with pytest.raises(FileError, match=r"gold\.jsonl:2: query a has a gold text already \(run x\)"):
+    with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
         import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
     assert gold_name(own) is None
 
@@ -203,7 +204,7 @@ def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> 
     mark_gold(own, None, "tester")
     assert gold_name(own) is None
     assert own.value("SELECT count(*) FROM pool") == 3
-    with pytest.raises(InputError, match="There is no run 'bad'"):
+    with refusal("unknown-run", "bad"):
         mark_gold(own, "bad", "tester")
 
 
@@ -249,11 +250,11 @@ def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -
 
 
 def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(own: Project) -> None:
-    with pytest.raises(InputError, match="no gold texts to compare with"):
+    with refusal("no-gold-texts"):
         leaderboard(own, "ROUGE-1")
     judge(own, {("a", "a1"): 1})
     for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
-        with pytest.raises(InputError, match="judgments cannot give it"):
+        with refusal("measure-not-from-judgments"):
             leaderboard(own, measure, "judgments")
     assert compare(own, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from click.testing import Result
 
+from core import cli
 from core.errors import InputError, Problem, WorkbenchError
 
 
-def names(text: str, value: str) -> bool:
+def mentions(text: str, value: str) -> bool:
     """Whether a text has a value that is not a part of a longer word or number."""
     before, after = (r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else "")
     return re.search(before + re.escape(value) + after, text) is not None
@@ -27,7 +29,7 @@ def coded(problem: Problem) -> str:
 def check_problem(problem: Problem, said: str, *values: str) -> None:
     """Check the place and the code of a problem, as `coded` gives them, and that its reason has each value."""
     assert coded(problem) == said, str(problem)
-    lacking = [value for value in values if not names(problem.reason, value)]
+    lacking = [value for value in values if not mentions(problem.reason, value)]
     assert not lacking, f"{problem} lacks {lacking}"
 
 
@@ -35,7 +37,7 @@ def check_error(error: BaseException | None, code: str, *values: str) -> None:
     """Check that an error has a code, and that its message with the hint has each value."""
     assert isinstance(error, WorkbenchError), repr(error)
     assert error.code == code, f"{error.code}: {error}"
-    lacking = [value for value in values if not names(str(error), value)]
+    lacking = [value for value in values if not mentions(str(error), value)]
     assert not lacking, f"{error} lacks {lacking}"
 
 
@@ -62,3 +64,19 @@ def failed(result: Result) -> str:
     """The code of the error that ended a command of click's runner."""
     assert isinstance(result.exception, WorkbenchError), repr(result.exception)
     return result.exception.code
+
+
+def kept_failures(monkeypatch: pytest.MonkeyPatch) -> list[WorkbenchError]:
+    """The errors of the workbench that end commands from now on, as they come; each is printed as ever."""
+    kept: list[WorkbenchError] = []
+    command = cli.cli
+
+    def run(**options: Any) -> object:
+        try:
+            return command(**options)
+        except WorkbenchError as error:
+            kept.append(error)
+            raise
+
+    monkeypatch.setattr(cli, "cli", run)
+    return kept

@@ -13,9 +13,40 @@ import pytest
 from core import cli
 from core.project import Project
 from tests.made.projects import file_of
+from tests.made.refusals import kept_failures
 
 Said = tuple[int, str, str]
-Run = Callable[..., Said]
+
+
+class Run:
+    """Runs commands of `exam`, one after another.
+
+    Attributes:
+        failures: the errors of the workbench that ended commands so far.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        self.failures = kept_failures(monkeypatch)
+
+    def __call__(self, *words: str) -> Said:
+        """The exit code of a command, and what it printed and told."""
+        self._monkeypatch.setattr(sys, "argv", ["exam", *words])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        else:
+            code = 0
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def fails(self, code: str, *words: str) -> str:
+        """Run a command that ends with an error of this code; what it told."""
+        before = len(self.failures)
+        exit_code, _, told = self(*words)
+        assert exit_code and [error.code for error in self.failures[before:]] == [code], told
+        return told
 
 
 def shell_on(
@@ -32,18 +63,7 @@ def shell_on(
     monkeypatch.setenv("EXAM_AUTHOR", "ann")
     monkeypatch.chdir(folder)
 
-    def run(*words: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["exam", *words])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        else:
-            code = 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+    return Run(monkeypatch, capsys)
 
 
 def printed(said: Said) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InputError
 from core.measures import NewScore, choosing, stakes
 from core.measures.answers import (
     CASES,
@@ -21,6 +20,7 @@ from core.measures.answers import (
     propose,
     settled,
 )
+from tests.made.refusals import refusal
 
 YES, NO, UNKNOWN = True, False, None
 OLDER = (
@@ -132,7 +132,7 @@ def test_what_would_change_the_choice_comes_first() -> None:
     assert [one.at for one in found] == [3, 1, 0, 4, 2]
     assert [one.chooses_another for one in found] == [True, True, False, False, False]
     assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
-    with pytest.raises(InputError, match="Recall@5 has no run missing"):
+    with refusal("unknown-run", "Recall@5", "missing"):
         stakes(tables, [gain("missing", "q0")])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.errors import InputError
 from core.measures.item_response import (
     GradedItems,
     fit_graded,
@@ -16,6 +15,7 @@ from core.measures.item_response import (
 )
 from core.measures.item_response.model import Items
 from tests.made.answers import correlation
+from tests.made.refusals import refusal
 
 # How many of 1,000 test takers gave each pattern of right answers, 00000 to 11111: Bock and Lieberman, 1970.
 LSAT6 = "3 6 2 11 1 1 3 4 1 8 0 16 0 3 2 15 10 29 14 81 3 28 15 80 16 56 21 173 11 61 28 298"
@@ -94,7 +94,7 @@ def test_one_level_alone_is_the_model_of_right_and_wrong() -> None:
 
 @pytest.mark.parametrize("rating", [6.0, -1.0, 2.5])
 def test_what_is_no_level_is_refused(rating: float) -> None:
-    with pytest.raises(InputError, match="no level from 0 to 5"):
+    with refusal("invalid-response", "5"):
         fit_graded(np.array([[1.0, rating]]))
-    with pytest.raises(InputError, match="no response"):
+    with refusal("no-responses"):
         fit_graded(np.array([[np.nan, np.nan]]))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InputError
 from core.graders import load_encoder, model_folder
 from core.measures.answers import against_people
 from core.pipelines.answer_judges import JUDGES, accepts, answer_judge, judge_scores
 from tests.made.gold_corpus import corpus
 from tests.made.openqa_answers import PUBLISHED, answered
+from tests.made.refusals import refusal
 
 ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
 
@@ -34,9 +34,9 @@ def test_order_and_company_change_no_score() -> None:
 
 def test_a_model_is_asked_by_whoever_has_one() -> None:
     assert ASKED == ["llm", "graded"]
-    with pytest.raises(InputError, match="asks a model"):
+    with refusal("answer-judge-needs-model"):
         judge_scores("llm", [])
-    with pytest.raises(InputError, match="no judge of answers") as caught:
+    with refusal("unknown-answer-judge") as caught:
         answer_judge("rouge")
     assert "rouge1" in caught.value.hint
     assert accepts("graded", 4) and not accepts("graded", 3) and accepts("graded", 3, threshold=3)

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import bank
-from core.errors import InputError
 from core.exchange import import_files
 from core.formats import Source
 from core.measures import mcnemar
@@ -33,6 +32,7 @@ from core.pipelines import (
 )
 from core.project import Project, Student
 from tests.made.exams import put_exam
+from tests.made.refusals import refusal
 
 NAN = math.nan
 
@@ -161,7 +161,7 @@ def test_responses_are_students_by_items_with_their_factors(project: Project, tm
     assert got.factors["model"] == ["longest answer", "not stated"] and got.factors["kind"] == ["rule", "not stated"]
     only = responses(project, ["paper"], ["i2", "i1"])
     assert only.correct.tolist() == [[1, 0]]
-    with pytest.raises(InputError, match="no item nowhere"):
+    with refusal("unknown-item", "nowhere"):
         responses(project, items=["nowhere"])
     # A retired item counts no longer, and can still be asked about.
     bank.save(project, [replace(questions[0], active=False)], "away", "ann")

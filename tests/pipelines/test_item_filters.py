@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InputError
 from core.pipelines import Item, Thresholds, check, judged, measure, usual_thresholds, value_row
 from core.pipelines.item_filters import VALUE_COLUMNS, kept_vectors
 from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
 from core.project import Project
+from tests.made.refusals import refusal
 
 SOURCE = "The moon pulls the water and so the tide comes in twice a day at most coasts"
 ITEM = Item(
@@ -173,7 +173,7 @@ def test_few_items_or_equal_ones_lose_none_to_a_quantile() -> None:
     assert usual_thresholds(measure(many(19), counted)) == Thresholds()
     assert usual_thresholds(measure([ITEM] * 40, counted)) == Thresholds(), "one cannot fall without all"
     assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
-    with pytest.raises(InputError, match="no share"):
+    with refusal("share-out-of-range"):
         usual_thresholds([], 5)
 
 

@@ -33,6 +33,7 @@ from core.project.runs import stage_rankings
 from core.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
 from tests.made.projects import copy_of
+from tests.made.refusals import refusal
 
 QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
 TEXTS = {f"p{at}": f"Passage number {at} says a thing." for at in range(4)}
@@ -159,7 +160,7 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
     second = generate_items(corpus, drafter, "ann")
     assert (second.asked, len(proposed_items(corpus))) == (1, 4)
     assert sorted(asked) == ["0", "1", "2", "3"]
-    with pytest.raises(InputError, match="no passage left"):
+    with refusal("no-passage-left"):
         generate_items(corpus, drafter, "ann")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from core import bank
 from core.bank import set_categories
-from core.errors import FileError, InputError
+from core.errors import FileError
 from core.pipelines import (
     Item,
     bloom,
@@ -26,6 +26,7 @@ from core.pipelines import (
 from core.project import Project, add_queries
 from core.types import Query, Question
 from tests.made.projects import copy_of
+from tests.made.refusals import refusal
 from tests.pipelines.test_item_filters import counted
 
 
@@ -121,7 +122,7 @@ def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
     assert (by["bloom"]["exam/1"], by["question type"]["exam/1"]) == (("Creating",), ("Why",))
     set_categories(exam, ["exam/1"], "bloom", None, "ann")
     assert categories(exam, items)["bloom"]["exam/1"] == ("Uncategorized",)
-    with pytest.raises(InputError, match="no categories by 'colour'"):
+    with refusal("unknown-category-scheme", "colour"):
         set_categories(exam, ["exam/1"], "colour", ["red"], "ann")  # type: ignore[arg-type]
 
 

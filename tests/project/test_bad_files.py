@@ -21,6 +21,7 @@ from core.project import opening as projects
 from core.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project
+from tests.made.refusals import refusal
 from tests.made.screens import edit, holds, served, sound, texts, visit  # noqa: F401
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
@@ -77,29 +78,29 @@ def flipped(at: int) -> Callable[[Path, bytes], object]:
 
 
 BAD: list[tuple[Callable[[Path, bytes], object], str]] = [
-    (sqlite, "is a SQLite database and not a project"),
-    (duck, "is a database, but not a project"),
-    (folder, "is a folder and not a project"),
-    (pipe, "is no file"),
-    (lambda path, whole: path.write_bytes(b""), "is empty"),
-    (lambda path, whole: path.write_text("hello\n" * 2000), "is not a project, or its beginning is damaged"),
-    (lambda path, whole: path.write_bytes(bytes(len(whole))), "is not a project, or its beginning is damaged"),
-    (lambda path, whole: path.write_bytes(whole[:100]), "is damaged"),
-    (lambda path, whole: path.write_bytes(whole[:100_000]), "is damaged"),
-    (flipped(60), "is damaged"),
-    (flipped(4100), "is damaged"),
-    (flipped(300_000), "is damaged"),
+    (sqlite, "not-a-project"),
+    (duck, "not-a-project"),
+    (folder, "not-a-project"),
+    (pipe, "not-a-file"),
+    (lambda path, whole: path.write_bytes(b""), "empty-project-file"),
+    (lambda path, whole: path.write_text("hello\n" * 2000), "not-a-project"),
+    (lambda path, whole: path.write_bytes(bytes(len(whole))), "not-a-project"),
+    (lambda path, whole: path.write_bytes(whole[:100]), "damaged-project"),
+    (lambda path, whole: path.write_bytes(whole[:100_000]), "damaged-project"),
+    (flipped(60), "damaged-project"),
+    (flipped(4100), "damaged-project"),
+    (flipped(300_000), "damaged-project"),
 ]
 
 
-@pytest.mark.parametrize(("make", "reason"), BAD)
+@pytest.mark.parametrize(("make", "code"), BAD)
 @pytest.mark.parametrize("read_only", [False, True])
 def test_what_is_no_whole_project_is_refused_with_what_to_do_and_left_as_it_is(
-    path: Path, whole: bytes, make: Callable[[Path, bytes], object], reason: str, read_only: bool
+    path: Path, whole: bytes, make: Callable[[Path, bytes], object], code: str, read_only: bool
 ) -> None:
     make(path, whole)
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(ProjectError, match=reason) as refused:
+    with refusal(code, kind=ProjectError) as refused:
         open_project(path, read_only)
     assert refused.value.hint and "Error" not in str(refused.value)
     assert before is None or path.read_bytes() == before
@@ -125,7 +126,7 @@ def test_what_lies_beside_the_damage_can_be_read_and_the_rest_is_a_sentence(
     damage(path, "grades", "answer")
     project = open_project(path)
     assert project.value("SELECT count(*) FROM queries") == 1
-    with pytest.raises(ProjectError, match=r"is damaged.*Put a copy of it in its place"):
+    with refusal("damaged-project", kind=ProjectError):
         project.rows("SELECT answer FROM grades")
     assert project.value("SELECT text FROM queries") == "query q1"
     project.close()
@@ -152,7 +153,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     unwritable(monkeypatch, path if which == "file" else path.parent)
     project = open_project(path)
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 1 + GRADED
-    with pytest.raises(ProjectError, match=r"some\.duckdb cannot be written.*work on a copy"):
+    with refusal("cannot-write-file", "some.duckdb", kind=ProjectError):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
     assert recorded(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
@@ -244,7 +245,7 @@ def no_room(*arguments: object) -> None:
 
 def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:
     project = open_project(path)
-    with pytest.raises(ProjectError, match=r"There is no room left on the disk of .*grades\.parquet"), project.cursor():
+    with refusal("disk-full", "grades.parquet", kind=ProjectError), project.cursor():
         raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
     assert project.value("SELECT count(*) FROM queries") == 1
     project.close()

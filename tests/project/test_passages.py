@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import InputError
 from core.project import PassageFiles, Project, add_kept_passages, add_passages, same_texts
 from core.text import all_clean, clean_text
 from core.types import Passage
+from tests.made.refusals import refusal
 
 TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}
 
@@ -53,6 +53,6 @@ def test_texts_that_are_looked_at_together_are_clean_when_each_is(sign: str) -> 
 
 
 def test_a_passage_with_two_texts_is_refused_by_its_name(project: Project) -> None:
-    with pytest.raises(InputError, match="Passage b has two"), project.transaction() as cursor:
+    with refusal("passage-with-two-texts", "b"), project.transaction() as cursor:
         add_passages(cursor, [Passage("a", "x"), Passage("b", "x"), Passage("a", "x"), Passage("b", "y")])
     assert stored(project) == {}

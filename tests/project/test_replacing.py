@@ -18,6 +18,7 @@ from core.labels import Policy
 from core.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
 from core.types import Question
 from tests.made.projects import fill, grade, made_project
+from tests.made.refusals import check_error, coded, mentions, refusal
 
 GIVEN = {
     "qrels": "q1 0 p1 2\nq2 0 p3 0\nq1 0 p2 1\n",
@@ -112,7 +113,7 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
     bring_back(full, done.key, "bob")
     assert without_new(facts(full), before) == before
     undone = activity(full).acts[0]
-    with pytest.raises(InputError, match=r"is there already\."):
+    with refusal("nothing-to-restore"):
         bring_back(full, done.key, "bob")
     assert activity(full).acts[0] == undone
     assert undone.author == "bob" and undone.said.startswith("brought back ")
@@ -151,10 +152,9 @@ def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path
         return CliRunner().invoke(cli, [*words, "--project", str(path)])
 
     refused = run("import", "qrels", str(file))
-    assert isinstance(refused.exception, InputError)
-    assert "all 3 judgments of qrels (1 afterwards)" in str(refused.exception)
+    check_error(refused.exception, "would-replace", "3", "qrels", "1")
     preview = run("import", "qrels", str(file), "--preview")
-    assert "would replace: all 3 judgments of qrels (1 afterwards)" in preview.output
+    assert mentions(preview.output, "3") and mentions(preview.output, "qrels")
     assert run("import", "qrels", str(file), "--replace").exit_code == 0
     acts = json.loads(run("activity", "--json", "--limit", "1").stdout)["acts"]
     back = run("bring-back", str(acts[0]["number"]))
@@ -166,7 +166,7 @@ def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path
 
 def test_only_what_an_act_replaced_can_be_brought_back(full: Project) -> None:
     before = facts(full)
-    with pytest.raises(InputError, match="replaced nothing"):
+    with refusal("nothing-replaced"):
         bring_back(full, last_act(full), "ann")
     assert facts(full) == before
 
@@ -191,7 +191,7 @@ def test_a_text_gives_way_only_where_nothing_rests_on_it(project: Project, what:
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1", "p2"]}})
     RESTING[what](project)
     before = facts(project)
-    with pytest.raises(InputError, match=f"p1 has another text in the project, on which rest: {what}"):
+    with refusal("passage-text-in-use", str(what), "p1"):
         take(project, "passages", "p1\tanother text\n", replace=True)
     assert facts(project) == before
     take(project, "passages", "p2\tanother text\n", replace=True)
@@ -204,7 +204,7 @@ def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(projec
     act = last_act(project)
     judging.judge(project, "q1", "p1", 2, "ann")
     before = facts(project)
-    with pytest.raises(InputError, match="p1 has another text in the project, on which rest: 1 judgments given here"):
+    with refusal("passage-text-in-use", "p1", "1"):
         bring_back(project, act, "ann")
     assert facts(project) == before
 
@@ -212,10 +212,8 @@ def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(projec
 def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(project: Project) -> None:
     whole = "p1\ttext one\np2\ttext two\n"
     cut = take(project, "passages", whole[:-5])
-    assert [str(note) for note in cut.notes] == [
-        "passages.txt:2: the last line has no line end: the file may be cut off here"
-    ]
-    with pytest.raises(InputError, match="the text of 1 passage: p2"):
+    assert [coded(note) for note in cut.notes] == ["passages.txt:2 no-line-end"]
+    with refusal("would-replace", "1", "p2"):
         take(project, "passages", whole)
     take(project, "passages", whole, replace=True)
     assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
@@ -227,10 +225,8 @@ def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(proj
 ])  # fmt: skip
 def test_a_last_line_without_its_end_is_a_note(project: Project, kind: str, content: str) -> None:
     take(project, "queries", GIVEN["queries"])
-    told = [note.reason for note in take(project, kind, content).notes]
-    assert "the last line has no line end: the file may be cut off here" in told
-    ended = [note.reason for note in take(project, kind, content + "\n").notes]
-    assert "the last line has no line end: the file may be cut off here" not in ended
+    assert "no-line-end" in [note.code for note in take(project, kind, content).notes]
+    assert "no-line-end" not in [note.code for note in take(project, kind, content + "\n").notes]
 
 
 def test_a_json_document_needs_no_line_end(project: Project) -> None:

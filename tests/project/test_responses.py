@@ -24,6 +24,7 @@ from core.project.responses import PASSAGE_WORDS, split_response
 from core.project.runs import stage_rankings
 from core.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
+from tests.made.refusals import check_problem, coded, mentions, refusal
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -120,48 +121,49 @@ def test_what_is_written_reads_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "said"),
     [
-        ("{", "this is not valid JSON: unexpected end of data at character 2"),
-        ("[]", "the line is not a JSON object"),
+        ("{", ("invalid-json",)),
+        ("[]", ("not-an-object",)),
         (
             '{"query_id": "q", "run": "b"}',
-            "the response's text is missing: the line has query_id, run; known are text, response, answer",
+            ("value-missing", "query_id", "run", "answer"),
         ),
         (
             '{"run": "b", "text": "t"}',
-            "the query id is missing: the line has run, text; known are query_id, topic_id, qid, narrative_id",
+            ("value-missing", "run", "text", "topic_id"),
         ),
-        ('{"query_id": "q", "run": "b", "text": 7}', "the response's text is not a text"),
-        ('{"query_id": "q", "run": "b", "answer": ["t"]}', "sentence 1 is not an object with text and citations"),
-        ('{"query_id": "q", "run": "b", "answer": [{"citations": []}]}', "sentence 1 has no text"),
+        ('{"query_id": "q", "run": "b", "text": 7}', ("not-a-text",)),
+        ('{"query_id": "q", "run": "b", "answer": ["t"]}', ("not-an-object", "1")),
+        ('{"query_id": "q", "run": "b", "answer": [{"citations": []}]}', ("empty-value", "1")),
         (
             '{"query_id": "q", "run": "b", "answer": [{"text": "t", "citations": 3}]}',
-            "the citations of sentence 1 are not a list",
+            ("not-a-list", "1"),
         ),
-        ('{"query_id": "q", "run": "a", "text": "again"}', "run a has a response to query q already (f.jsonl:1)"),
+        ('{"query_id": "q", "run": "a", "text": "again"}', ("duplicate-response", "a", "q", "f.jsonl:1")),
     ],
 )
-def test_bad_lines_are_refused_by_number(line: str, reason: str) -> None:
+def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> None:
     good = '{"query_id": "q", "run": "a", "text": "t"}'
     _, report = read(Source("f.jsonl", data=f"{good}\n{line}\n".encode()))
-    assert [str(problem).split(": this is not valid JSON")[0] for problem in report.problems] == [
-        f"f.jsonl:2: {reason}".split(": this is not valid JSON")[0]
-    ]
+    (problem,) = report.problems
+    code, *values = said
+    check_problem(problem, f"f.jsonl:2 {code}", *values)
 
 
 def test_a_query_twice_in_a_json_map_is_refused() -> None:
     _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
-    assert [p.reason for p in report.problems] == ["run a has a response to query q already (m.json)"]
+    (problem,) = report.problems
+    check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
 
 
 def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_out_with_a_note() -> None:
     row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
     responses, report = read(jsonl(plain("q1", "sys", "  "), row))
     assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
-    assert [str(note) for note in report.notes] == [
-        "answers.jsonl:1: the response has no words: it counts as a skipped query",
-        "answers.jsonl:2: a citation points beyond the references; it is left out",
+    assert [coded(note) for note in report.notes] == [
+        "answers.jsonl:1 empty-response",
+        "answers.jsonl:2 citation-out-of-range",
     ]
 
 
@@ -230,12 +232,12 @@ def test_the_query_comes_with_its_response_and_citations_can_be_read_back(projec
 def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(project: Project) -> None:
     add_queries(project, "q1")
     source = jsonl(plain("q1", "sys", "Known."), plain("q9", "sys", "Unknown."))
-    with pytest.raises(FileError, match=r"answers\.jsonl:2: the query q9 is not in the project"):
+    with refusal("unknown-query", "answers.jsonl:2", "q9", kind=FileError):
         import_responses(project, source)
     assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM passages") == 0
     done = import_responses(project, source, skip_unknown=True)
     assert done.counts["responses"] == 1
-    assert [str(note) for note in done.notes] == ["answers.jsonl:2: left out a query that is not in the project"]
+    assert [coded(note) for note in done.notes] == ["answers.jsonl:2 unknown-query"]
 
 
 def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(project: Project) -> None:
@@ -260,7 +262,7 @@ def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
         stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
         write_runs(cursor, [("sys", "sys", "sys.run")])
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
-    assert "the responses are called sys-responses" in str(done.notes[0])
+    assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
     import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
     assert list(rankings(project)) == ["sys", "sys-responses"]

@@ -21,6 +21,7 @@ from core.project import Project, add_queries
 from core.review import changes, version_edits
 from core.types import Query, Question
 from tests.made.projects import examples, fill, new_project, only_read
+from tests.made.refusals import refusal
 
 PASSAGES = [f"p{i}" for i in range(5)]
 QUERIES = ["q1", "q2"]
@@ -261,6 +262,6 @@ def test_notes_and_answer_keys_change_nothing(small):
 
 def test_a_share_of_what_the_pool_answers_is_not_told_beforehand(small):
     retired = [replace(question, active=False) for question in bank.questions(small, 1, "q1")]
-    with pytest.raises(InputError, match="cannot be told beforehand") as refused:
+    with refusal("measure-not-predictable") as refused:
         changes(small, "EXAM-Cover@20/pool", Policy(), {"q1": retired})
     assert "EXAM-Cover or a measure of labels" in refused.value.hint

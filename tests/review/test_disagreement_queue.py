@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from core import bank
-from core.errors import InputError
 from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
 from core.project import Project, judging
 from core.review import (
@@ -28,6 +27,7 @@ from core.review import (
 from core.study import diagnose
 from core.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
+from tests.made.refusals import refusal
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is A?"),
@@ -237,7 +237,7 @@ class TestGaps:
         assert (total, [one.passage_id for one in second]) == (3, ["p2"])
 
     def test_an_unknown_source_is_named(self, small: Project) -> None:
-        with pytest.raises(InputError, match="no source 'nobody'"):
+        with refusal("unknown-source", "nobody"):
             strays(small, Policy(), "nobody")
 
 

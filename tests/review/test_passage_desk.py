@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from core import bank
 from core.catalogue import put_grader
-from core.errors import InputError
 from core.grading.grades import add_outcomes
 from core.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
 from core.leaderboard import leaderboard
@@ -38,6 +37,7 @@ from core.review import (
 )
 from core.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
+from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
 B = Question("q1/b", "q1", "What is B?")
@@ -289,7 +289,7 @@ class TestReading:
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
 
     def test_an_unknown_place_is_refused(self, pool: Project) -> None:
-        with pytest.raises(InputError, match="no query q1, or no passage p99"):
+        with refusal("unknown-passage", "q1", "p99"):
             read_passage(pool, Policy(), "q1", "p99")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from core.bank import questions, save
-from core.errors import InputError
 from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
 from core.project import Project, open_project
 from core.review import (
@@ -39,6 +38,7 @@ from core.review import (
 from core.review.disagreements.record import record
 from core.types import Question
 from tests.made.projects import copy_of, fill, judge, new_project, only_read
+from tests.made.refusals import refusal
 
 LEFT, RIGHT = Labels(Policy()), Judgments()
 QUESTIONS = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
@@ -220,7 +220,7 @@ class TestACaseComesBack:
         assert (act.question_text, act.query_text) == ("What is A?", one_query(own))
 
     def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
-        with pytest.raises(InputError, match="not settled"):
+        with refusal("not-settled"):
             reopen(small, case(small, "p1"), "", "ann")
 
 
@@ -241,9 +241,9 @@ class TestRefusals:
     @pytest.mark.parametrize("reason", ["", "  "])
     def test_nothing_is_settled_without_a_reason(self, small: Project, reason: str) -> None:
         one = case(small, "p1")
-        with pytest.raises(InputError, match="reason is empty"):
+        with refusal("empty-reason"):
             settle_by_comment(small, one, reason, "ann")
-        with pytest.raises(InputError, match="reason is empty"):
+        with refusal("empty-reason"):
             settle_by_override(small, one, ["q1/a"], 1, reason, "ann")
         assert (acts(small), overrides(small)) == (0, [])
 
@@ -256,7 +256,7 @@ class TestRefusals:
             lambda: settle_by_edit(own, one, "q1/a", "mine", "ann", first=True),
             lambda: settle_by_dispute(own, one, "NIST", "mine", "ann", first=True),
         ):
-            with pytest.raises(AlreadySettled, match="bob settled this case meanwhile: seen") as refused:
+            with refusal("already-settled", "bob", "seen", kind=AlreadySettled) as refused:
                 settle()
             assert refused.value.settling.author == "bob"
         assert (len(record(own)), overrides(own)) == (1, [])
@@ -265,16 +265,16 @@ class TestRefusals:
         assert record(own)[0].author == "ann"
 
     def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
-        with pytest.raises(InputError, match="'others' has given no judgment"):
+        with refusal("no-judgment-to-dispute", "others"):
             settle_by_dispute(small, case(small, "p1"), "others", "off topic", "ann")
 
     def test_unknown_questions_and_passages_are_named(self, small: Project) -> None:
         one = case(small, "p1")
-        with pytest.raises(InputError, match="no question q9"):
+        with refusal("unknown-question", "q9"):
             settle_by_edit(small, one, "q9", "too broad", "ann")
-        with pytest.raises(InputError, match="no question q9"):
+        with refusal("unknown-question", "q9"):
             settle_by_override(small, one, ["q9"], 1, "wrong", "ann")
-        with pytest.raises(InputError, match="no passage p9"):
+        with refusal("unknown-passage", "p9"):
             settle_by_comment(small, replace(one, passage_id="p9"), "gone", "ann")
         assert acts(small) == 0
 

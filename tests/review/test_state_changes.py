@@ -20,6 +20,7 @@ from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
 from tests.made.projects import copy_of, examples, fill, grade, judge, new_project, only_read
+from tests.made.refusals import refusal
 
 OTHER = GraderSpec("other grader", "answer", "none")
 JUDGE = GraderSpec("direct judge", "direct", "none", max_rating=3)
@@ -261,14 +262,14 @@ def test_behind_a_flip_stand_the_ratings_of_both_states(own):
         ("q1/b", "B?", 2, None, True),
         ("q1/c", "C?", 0, 0, True),
     ]
-    with pytest.raises(InputError, match="no passage p9"):
+    with refusal("unknown-passage", "p9"):
         why_label(own, THEN, NOW, "q1", "p9")
 
 
 def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
     with pytest.raises(InputError):
         state_changes(small, NOW, NOW, "no such measure")
-    with pytest.raises(InputError, match="no bank version 9"):
+    with refusal("unknown-bank-version", "9"):
         state_changes(small, Policy(bank_version=9), NOW, "AP")
 
 

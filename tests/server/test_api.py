@@ -20,6 +20,7 @@ from core.project import ACTS, Project, make_token, open_project, withdraw_token
 from core.server.guarding import TooOften, Visitor, check_host, check_rate
 from core.server.words import asked_for, commands, find, served, words_of
 from tests.made.browser import ROOT
+from tests.made.refusals import refusal
 from tests.server.api import Api
 
 
@@ -256,7 +257,7 @@ def test_a_command_is_kept_at_the_shell_by_its_whole_name() -> None:
     assert "bank/restore" in offered and find("bank/restore").name == "restore"
     for path in ("restore", "serve", "shards/export", "bank/nothing", "bank/restore/more", ""):
         assert path not in offered
-        with pytest.raises(InputError, match="no such command"):
+        with refusal("unknown-command"):
             find(path)
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from core import bank, graders
 from core.bank import near_duplicates
-from core.errors import InputError
 from core.labels import Policy, Skipped
 from core.project import Project, set_pool_depth
 from core.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
 from core.types import GraderSpec, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
+from tests.made.refusals import refusal
 
 PASSAGES = [f"p{i}" for i in range(6)]
 WORDINGS = ["A?", "B?", "C?", "D?", "never graded?"]
@@ -245,7 +245,7 @@ def test_without_judgments_only_what_needs_none_is_said(project: Project):
 
 def test_an_unknown_grader_is_refused(project: Project):
     small(project, [A], {("A?", "p0"): 5})
-    with pytest.raises(InputError, match="no grader 'nobody'"):
+    with refusal("unknown-grader", "nobody"):
         diagnosed(project, grader="nobody")
 
 

@@ -13,6 +13,7 @@ from core.project import Project
 from core.study import bank_worth
 from core.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, new_project
+from tests.made.refusals import refusal
 
 SYSTEMS = 16
 # Which of the 16 systems (the best last) answers each question of q1: it has the passage that does.
@@ -99,18 +100,18 @@ def test_passages_of_a_query_answer_by_their_ratings(project: Project) -> None:
     assert rows["q1/top"].examinees == len(found.abilities)
     assert rows["q1/unread"].verdict == "not graded"
     assert all(row.difficulty is None or row.difficulty > 0 for row in found.questions)
-    with pytest.raises(InputError, match="query by query"):
+    with refusal("option-missing"):
         bank_worth(project, Policy(), None, "passages")
 
 
 def test_what_cannot_be_looked_at_is_refused(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     fill(project, [Question("q1/a", "q1", "a?")], {}, {"s": {"q1": ["p"]}})
-    with pytest.raises(InputError, match="No question has a usable grade"):
+    with refusal("nothing-graded"):
         bank_worth(project, Policy(grader=SPEC.name))
     with pytest.raises(InputError):
         bank_worth(project, Policy(grader=SPEC.name), "q9")
     other = new_project(tmp_path / "direct.duckdb")
     fill(other, [Question("q1/a", "q1", "a?")], {("a?", "p"): 1}, {"s": {"q1": ["p"]}}, DIRECT)
-    with pytest.raises(InputError, match="judges queries as a whole"):
+    with refusal("grader-of-whole-queries"):
         bank_worth(other, Policy(grader=DIRECT.name))

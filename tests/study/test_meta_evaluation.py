@@ -41,6 +41,7 @@ from core.study.meta_table import TableRow
 from core.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.refusals import refusal
 
 # trec_eval's name of each measure.
 TREC = {
@@ -244,11 +245,11 @@ class TestRows:
         assert ([row.name for row in alone.rows], alone.left_out) == (["theirs"], ())
 
     def test_a_name_that_is_nothing_is_refused(self, small: Project) -> None:
-        with pytest.raises(InputError, match="no grader 'nobody'"):
+        with refusal("unknown-grader", "nobody"):
             choose_rows(small, ["nobody"])
-        with pytest.raises(InputError, match="out of range"):
+        with refusal("min-rating-out-of-range"):
             choose_rows(small, ["assessors"], [6])
-        with pytest.raises(InputError, match="There is no source 'nobody'"):
+        with refusal("unknown-source", "nobody"):
             meta_table(small, choose_rows(small), ["nobody"])
 
 
@@ -346,7 +347,7 @@ class TestCells:
         once, again = (meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2))
         assert once == again
         assert meta_table(small, rows, ["assessors"], within_error=True, **options).rows[0].cells[0] != once
-        with pytest.raises(InputError, match="Ask for random ties"):
+        with refusal("ties-with-standard-errors"):
             meta_table(small, rows, ["assessors"], within_error=True)
 
     def test_a_cell_opens_to_its_two_boards(self, small: Project) -> None:

@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import pearsonr, zscore
 
 from core import cli
-from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
@@ -19,6 +18,7 @@ from core.study import select
 from core.study.selection import classify, standardised_pearson
 from core.types import Question
 from tests.made.projects import fill, judge, new_project
+from tests.made.refusals import refusal
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q2/b", "q2", "B?")]
 RUNS = {
@@ -160,9 +160,9 @@ def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Pro
 
 def test_only_judgments_can_be_the_truth(project: Project) -> None:
     _fill(project)
-    with pytest.raises(InputError, match="no source 'nobody'"):
+    with refusal("unknown-source", "nobody"):
         select(project, "nobody")
-    with pytest.raises(InputError, match="top 0"):
+    with refusal("depth-out-of-range", "0"):
         select(project, top_k=0)
 
 

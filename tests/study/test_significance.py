@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from scipy import stats
 
 from core.cli import cli
-from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import Leaderboard, leaderboard, order_systems
 from core.leaderboard.board import System
@@ -22,6 +21,7 @@ from core.study import compare_neighbours, compare_systems
 from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from core.types import Question
 from tests.made.projects import fill
+from tests.made.refusals import refusal
 
 
 def board_of(
@@ -248,13 +248,13 @@ class TestWhereThereIsNoTest:
 
     def test_wrong_names_are_refused(self) -> None:
         board = board_of(random_scores(3, 4, 11))
-        with pytest.raises(InputError, match="no system 'nobody'"):
+        with refusal("unknown-system", "nobody"):
             compare_systems(board, "nobody")
-        with pytest.raises(InputError, match="no test 'z'"):
+        with refusal("unknown-test", "z"):
             compare_systems(board, test="z")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="no correction 'luck'"):
+        with refusal("unknown-correction", "luck"):
             compare_systems(board, correction="luck")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="0 permutations"):
+        with refusal("samples-out-of-range"):
             compare_systems(board, test="randomisation", permutations=0)
 
 

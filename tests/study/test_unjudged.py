@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from core import cli
-from core.errors import InputError
 from core.exchange import import_files
 from core.formats import Source
 from core.graders import Control
@@ -20,6 +19,7 @@ from core.project import Project, set_pool_depth
 from core.study import to_grade, unjudged
 from core.types import Asked, Grade, Question
 from tests.made.projects import SPEC, fill, judge, new_project
+from tests.made.refusals import refusal
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
@@ -141,7 +141,7 @@ def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -
         lambda: make_plan(project, SPEC, 1, Scope(runs=("nobody",))),
         lambda: unjudged(project, top_k=0),
     ):
-        with pytest.raises(InputError, match=r"nobody|top 0"):
+        with refusal("depth-out-of-range"):
             call()
 
 

@@ -170,7 +170,7 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
         if file.exists():
             raise
         reason = "the file is missing: this is no exported project"
-        raise refused(source, MANIFEST, "not-an-export", reason) from error
+        raise refused(source, MANIFEST, "missing-file", reason) from error
     if file.stat().st_size > LARGEST_MANIFEST:
         raise refused(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
     try:

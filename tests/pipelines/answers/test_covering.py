@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.measures import choosing
@@ -22,6 +19,7 @@ from core.study import boards_to_choose_by, compare_choices
 from core.types import Question
 from tests.made.answered import TOLD, put_answered
 from tests.made.projects import grade, import_bank
+from tests.made.refusals import refusal
 from tests.pipelines.answers.made import question
 
 COVER = "EXAM-Cover of answers@2 by test grader"
@@ -45,7 +43,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     assert cover_tables(project, evaluation, 2) == {}
     reader = find_answer_model(project, "generator")
     for name in ("two words", " ", "a\tb", ""):
-        with pytest.raises(InputError, match="of the system is not one word"):
+        with refusal("invalid-name"):
             answers_as_responses(project, reader, "one", 2, "ann", name)
     one, _ = answers_as_responses(project, reader, "one", 2, "ann", "otherwise")
     two, _ = answers_as_responses(project, reader, "two", 2, "ann")

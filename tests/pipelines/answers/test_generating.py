@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.errors import InputError
 from core.exchange import import_files
 from core.formats import Source
 from core.grading import close_interrupted
@@ -37,6 +36,7 @@ from core.project import Project, add_queries, generated_of
 from core.types import Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.projects import judge
+from tests.made.refusals import refusal
 from tests.made.tiny_models import build_tiny_t5, shared_model
 from tests.pipelines.answers.made import Script, Told, collection, put_run, question
 
@@ -121,7 +121,7 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     script.ill = False
     collection(project, TOLD, RUNS)
     model = ready(project, server)
-    with pytest.raises(InputError, match="no price for m"):
+    with refusal("no-price", "m"):
         generate_answers(project, model, WANTED, "ann", Caps(max_cost=1.0))
     stopped = generate_answers(project, model, WANTED, "ann", Caps(max_calls=4, concurrency=1))
     assert (stopped.state, stopped.done) == ("stopped", 4) and "Start again with a new one" in stopped.message
@@ -176,7 +176,7 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
         note = evaluate(project, View(ks=(3,), generator="m, one by one", judge="em")).lines["one", 3]["q"].note
         assert note == "from passage 2 of 3; 2 answered"
         assert generate_answers(project, models["one by one"], wanted, "ann").total == 0
-        with pytest.raises(InputError, match="takes passages best first alone"):
+        with refusal("settings-for-a-rule"):
             make_generator(project, GeneratorPlan(rule="nearest-sentence", order="best last"))
 
 
