@@ -29,7 +29,7 @@ from core.project import Project, state_families
 from core.types import GraderSpec
 from tests.made.audits import deal, fill_audited, judge_batch
 from tests.made.projects import SPEC, copy_of, grade
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 
 def judged(project: Project) -> None:
@@ -108,11 +108,8 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
     state_families(audited, "run", "good", [], "org")
     found = circularity(audited)
     assert found.kin == ("pleasing",)
-    assert found.warnings == [
-        "gpt wrote questions and graded the answers to them.",
-        "gpt graded, and pleasing uses it.",
-        "gpt wrote the questions, and pleasing uses it.",
-    ]
+    assert [mentions(warning, "pleasing") for warning in found.warnings] == [False, True, True]
+    assert all(mentions(warning, "gpt") for warning in found.warnings)
     assert found.says == "Questions: gpt, llama. Grader: gpt. Of 2 of 4 systems the models are not stated."
     favour = audit_board(audited, audit).favour
     assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high

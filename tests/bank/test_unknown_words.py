@@ -118,7 +118,7 @@ def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project
     assert [q.text for q in bank.questions(by_id)] == [None, None, None]
     done = import_bank(by_id, BANK)
     assert done.counts == preview.counts and "bank version" not in done.counts
-    assert "get their words" in " ".join(note.reason for note in done.notes)
+    assert "words-given" in [note.code for note in done.notes]
     assert bank.questions(by_id, 1) == BANK
     assert (bank.latest_version(by_id), ratings_of(by_id), to_grade(by_id)) == (1, ALL, 0)
     assert "3 questions get their words" in activity(by_id).acts[0].said
@@ -147,7 +147,7 @@ def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_
     own = bank_jsonl(by_id, 2)
     done = take(by_id, "bank", own, "own.jsonl")
     assert {"questions get their words", "bank version"}.isdisjoint(done.counts)
-    assert "stays with the ids" in " ".join(note.reason for note in done.notes)
+    assert "words-apart" in [note.code for note in done.notes]
     assert bank.questions(by_id, 1)[0].text is None
     assert "q1/bread" not in ratings_of(by_id)
 

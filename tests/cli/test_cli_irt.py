@@ -11,6 +11,7 @@ from tests.cli.test_cli import Exam, exam  # noqa: F401
 from tests.made.answers import exam as made_exam
 from tests.made.answers import students
 from tests.made.projects import made_project
+from tests.made.refusals import mentions
 
 ITEMS = 40
 
@@ -49,7 +50,7 @@ def test_abilities_by_component_come_with_intervals(exam: Exam) -> None:  # noqa
 
 def test_the_bounds_of_the_papers_estimator_are_told(exam: Exam) -> None:  # noqa: F811
     ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
-    assert ran.code == 0 and "of d lie at a bound of the estimator paper." in ran.err
+    assert ran.code == 0 and mentions(ran.err, "d")
 
 
 def test_abilities_are_integrated_out_where_that_is_asked_for(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
@@ -118,6 +119,6 @@ def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) ->
     verdicts = {row["question_id"]: row["verdict"] for row in said["questions"]}
     assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hard"
     shown = exam("irt", "bank", "--project", "p.duckdb", "--query", "q1")
-    assert "redundant with q1/top" in shown.out and "The top, of 16 systems: s13, s14, s15, s0" in shown.err
+    assert "q1/top" in shown.out and mentions(shown.err, "16") and "s13, s14, s15, s0" in shown.err
     assert exam("irt", "bank", "--project", "p.duckdb", "--query", "q1", "--passages").code == 0
     assert exam("irt", "bank", "--project", "p.duckdb", "--passages").code == 2

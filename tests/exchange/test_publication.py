@@ -65,7 +65,7 @@ from tests.made.projects import (
     made_project,
     new_project,
 )
-from tests.made.refusals import kept_failures, refusal
+from tests.made.refusals import kept_failures, mentions, refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -630,7 +630,7 @@ def test_the_command_line_publishes_and_makes_the_same_file_again(
     later.close()
     (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
     ran = exam_on(later.path, monkeypatch, capsys)("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
-    assert (ran.code, ran.err) == (0, "Wrote again.qrels.\n")
+    assert ran.code == 0 and mentions(ran.err, "again.qrels")
     assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
 
 
@@ -668,8 +668,7 @@ def test_options_that_cannot_go_together_are_refused(
 def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Callable[..., Ran], tmp_path: Path) -> None:
     ran = exam("export", "qrels", "-o", "some.qrels")
     assert ran.code == 0
-    assert "warning: the labels are incomplete: of" in ran.err
-    assert "8 are ungraded and 1 failed; " in ran.err and "override" not in ran.err
+    assert all(mentions(ran.err, number) for number in ("8", "1")) and "override" not in ran.err
     for what in ("qrels", "bundle"):
         ran = exam("export", what, "-o", "all", "--require-complete")
         assert (ran.code, ran.failure) == (1, "incomplete-labels")
@@ -693,7 +692,7 @@ def test_complete_labels_need_no_warning(
     complete(project)
     project.close()
     ran = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
-    assert (ran.code, ran.err) == (0, "Wrote all.qrels.\n")
+    assert ran.code == 0 and mentions(ran.err, "all.qrels")
 
 
 def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
@@ -706,9 +705,7 @@ def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
     grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
     project.close()
     ran = exam("export", "qrels", "-o", "all.qrels")
-    assert (
-        ran.err.splitlines()[0] == "warning: the labels are incomplete: 1 stale override; 2 passages without a label."
-    )
+    assert all(mentions(ran.err.splitlines()[0], number) for number in ("1", "2"))
 
 
 def test_the_command_line_makes_a_bundle_of_the_exported_qrels(

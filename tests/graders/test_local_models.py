@@ -29,7 +29,7 @@ from core.graders.local.writing import out_of_memory_halves
 from core.graders.reading.calls import Form
 from core.graders.reading.driving import drive_in_windows
 from core.types import Grade
-from tests.made.refusals import refusal
+from tests.made.refusals import check_error, refusal
 from tests.made.tiny_models import (
     ANSWERS,
     CHAT_TEMPLATE,
@@ -488,11 +488,11 @@ def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp
 
 
 def test_errors_of_fetching_are_told_apart() -> None:
-    assert "disk is full" in explain("m", OSError(errno.ENOSPC, "No space left on device")).message
+    assert explain("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
-    assert "cannot be reached" in explain("m", offline).message
-    assert "could not be loaded: odd" in explain("m", ValueError("odd\nmore")).message
+    assert explain("m", offline).code == "model-unusable"
+    check_error(explain("m", ValueError("odd\nmore")), "model-unusable", "odd")
 
 
 def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(

@@ -136,13 +136,12 @@ def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) 
 
 def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
-    for call in (
-        lambda: unjudged(project, runs=["nobody"]),
-        lambda: make_plan(project, SPEC, 1, Scope(runs=("nobody",))),
-        lambda: unjudged(project, top_k=0),
-    ):
-        with refusal("depth-out-of-range"):
-            call()
+    with refusal("unknown-run", "nobody"):
+        unjudged(project, runs=["nobody"])
+    with refusal("unknown-run", "nobody"):
+        make_plan(project, SPEC, 1, Scope(runs=("nobody",)))
+    with refusal("depth-out-of-range", "0"):
+        unjudged(project, top_k=0)
 
 
 def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
