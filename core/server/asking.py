@@ -131,7 +131,7 @@ def _failed(code: int, error: str, command: Running) -> Response:
     """The answer for a command that failed: its last line is the message with the hint."""
     lines = [one for one in error.splitlines() if one.strip()] or ["The command failed."]
     message, _, hint = lines[-1].removeprefix("exam: ").partition(". ")
-    kind = command.failure or ("unforeseen" if command.broken else "wrong-usage" if code == 2 else "failed")
+    kind = command.guest.failure or ("unforeseen" if command.broken else "wrong-usage" if code == 2 else "failed")
     status = 500 if command.broken else 403 if kind in ("role-needed", "no-role") else 400 if code == 2 else 409
     told = {"code": kind, "message": f"{message.rstrip('.')}.", "hint": hint, "exit_code": code, "said": lines[:-1]}
     return JSONResponse(told, status)

@@ -71,6 +71,7 @@ class Running:
 
     Attributes:
         broken: whether it failed by a fault of the program, which is in the log.
+        guest: for whom it runs; has the code of the error that ended it.
     """
 
     def __init__(
@@ -83,17 +84,12 @@ class Running:
         self._asked, self._say, self._ended, self._give = asked, say, ended, give
         self.broken = False
         self._placed, self._given = threading.Event(), set[str]()
-        self._guest = Guest(
+        self.guest = Guest(
             asked.project, asked.author, asked.folder.path, asked.files, asked.background, named=asked.named,
             hand_over=self._hand_over,
         )  # fmt: skip
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
-
-    @property
-    def failure(self) -> str:
-        """The code of the error that ended the command; empty if no `WorkbenchError` did."""
-        return self._guest.failure
 
     def stop(self, by: str = "") -> None:
         """End it as Ctrl+C would, at its next step.
@@ -102,8 +98,8 @@ class Running:
             by: who wants that, as a sentence; empty where it is whoever gave the command.
         """
         # Whoever waits for the answer of a server that ends is gone a moment later: that is no other reason.
-        self._guest.stopped_by = self._guest.stopped_by or by
-        self._guest.stopping.set()
+        self.guest.stopped_by = self.guest.stopped_by or by
+        self.guest.stopping.set()
         self._placed.set()
 
     def placed(self) -> None:
@@ -114,7 +110,7 @@ class Running:
         if self._give is None:
             return
         self._placed.clear()
-        self._guest.check_stopped()
+        self.guest.check_stopped()
         self._give(files := self._files())
         if not self._placed.wait(PLACING_SECONDS):
             raise ProjectError(
@@ -122,18 +118,18 @@ class Running:
                 f"No answer within {PLACING_SECONDS:g} s that the files were written. Nothing was recorded.",
                 "Try again.",
             )
-        self._guest.check_stopped()
+        self.guest.check_stopped()
         self._given |= files.keys()
 
     def _files(self) -> dict[str, Path]:
-        return {name: path for name, path in self._guest.outputs.items() if name not in self._given and path.exists()}
+        return {name: path for name, path in self.guest.outputs.items() if name not in self._given and path.exists()}
 
     def _run(self) -> None:
         asked, code = self._asked, 1
         try:
             with (
                 told(self._told, asked.terminal),
-                hosting(self._guest),
+                hosting(self.guest),
                 recorded_as(asked.author),
                 acting(OWNER if asked.owner else VISITOR),
             ):
@@ -158,14 +154,14 @@ class Running:
             return 1
 
     def _told(self, stream: Stream, content: bytes) -> None:
-        self._guest.check_stopped()
+        self.guest.check_stopped()
         self._say(stream, self._named(content))
 
     def _named(self, content: bytes) -> bytes:
         """What is printed, with the names of files as they were given in the place of where they are here."""
         if bytes(self._asked.folder.path) not in content:
             return content
-        for name, path in {**self._guest.absent, **self._guest.files, **self._guest.outputs}.items():
+        for name, path in {**self.guest.absent, **self.guest.files, **self.guest.outputs}.items():
             content = content.replace(bytes(path), str(Path(name)).encode())
         return content
 

@@ -36,7 +36,7 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         assert run("plan", *grader, "--top", "1", "--json")["to_grade"] == top["to_grade"] < 8
         assert top["price_tag"]["pairs"] == top["price_tag"]["calls"] == top["to_grade"]
         assert top["price_tag"]["cost"] > 0
-        with pytest.raises(InputError):
+        with refusal("invalid-top"):
             run("grade", *grader, "--top", "1000")
         server.shelf.states = ("validating", "in_progress", "completed")
         sent = run("grade", *grader, "--batch", "--batch-size", "4", "--no-wait", "--json")

@@ -29,7 +29,7 @@ from core.project import Project, add_passages, add_queries, open_project
 from core.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status, too_many
 from tests.made.projects import copy_of, grade, judge
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 from tests.made.screens import holds, rows, served, sound, visit
 
 __all__ = ["served"]  # fixture
@@ -158,9 +158,8 @@ def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> No
     report = suggested(sea, drafter, "salt", "birds", prompt="ours", n=3)
 
     assert texts(sea) == ["On why is the sea salty (Rivers and vents.) ask 3.?"]
-    assert [str(failure) for failure in report.failed] == [
-        "birds: prompt 'ours' needs a narrative, which the query does not have"
-    ]
+    (failure,) = report.failed
+    assert all(mentions(str(failure), value) for value in ("birds", "ours", "narrative"))
 
 
 @pytest.mark.parametrize(

@@ -239,13 +239,13 @@ def test_a_top_that_no_run_has_in_the_pool_is_refused(filled: Project):
     depth = filled.read(pool_depth)
     for top in (0, -1, depth + 1):
         for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, Scope(top=top))):
-            with pytest.raises(InputError):
+            with refusal("invalid-top"):
                 ask(filled, top=top)  # type: ignore[operator]
     assert plan(filled, top=depth).to_grade == PAIRS
     with filled.transaction() as cursor:
         cursor.execute("DELETE FROM rankings")
         cursor.execute("DELETE FROM runs")
-    with pytest.raises(InputError):
+    with refusal("no-runs"):
         plan(filled, top=1)
 
 

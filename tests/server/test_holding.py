@@ -68,7 +68,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         project = hold(path)
         set_member(project, "ann@x.org", "organizer", "shell")
         assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
-        assert looked() == (200, {"message": "Up, and every open project answers.", "projects": 1})
+        status, said = looked()
+        assert (status, said["projects"]) == (200, 1)
 
         def refuse() -> None:
             raise InputError("no-login", "Nobody can log in.", "Say with whom.")
@@ -77,9 +78,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         caplog.clear()
         # Why is for the log, once: everybody may ask.
         assert looked(refuse) == looked(refuse) == (503, NOT_WELL)
-        assert [one.getMessage() for one in caplog.records] == [
-            "the server is not well: Nobody can log in. Say with whom."
-        ]
+        (record,) = caplog.records
+        assert "Nobody can log in. Say with whom." in record.getMessage()
         # The file is closed and opened again, of which nobody has to know.
         break_database(project)
         assert looked()[0] == 200 and len(project.reopenings) == 1
@@ -90,7 +90,7 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         for _ in range(2):
             status, said = looked()
             assert (status, said) == (503, NOT_WELL)
-        assert "some.duckdb cannot be opened" in caplog.text
+        assert "some.duckdb" in caplog.text
         # Whoever had a role is told of it all the same, and what is wrong when they come.
         assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
