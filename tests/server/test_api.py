@@ -66,7 +66,16 @@ def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens
     for other, value in (("query_id", "q1"), ("passage_id", "p1")):
         if other in names:
             given[other] = value
-    assert api.ask("POST", "/api/v1/judge/set", tokens["viewer"], given)[0] == 403
+    status, content = api.ask("POST", "/api/v1/judge/set", tokens["viewer"], given)
+    assert (status, json.loads(content)["code"]) == (403, "role-needed")
+    # The code of what a command refuses, of wrong use, and of a person without a role, which is no lack of a right.
+    for command, body, code in (
+        ("judge/set", given | {"query_id": "q9"}, "unknown-query"),
+        ("export", {"what": "nothing"}, "wrong-usage"),
+        ("people/remove", {"identity": "x@x.org"}, "unknown-member"),
+    ):
+        status, content = api.ask("POST", f"/api/v1/{command}", tokens["organizer"], body)
+        assert (status, json.loads(content)["code"]) == (400, code), content
     status, content = api.ask("POST", "/api/v1/judge/set", tokens["assessor"], given)
     assert status == 200, content
     assert "token a assessor" in json.dumps(api.get("activity?limit=1", tokens["assessor"]))
@@ -112,7 +121,7 @@ def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str
     status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], {"kind": "project", "files": ["x"]})
     assert status == 400, content
     human = api.ask("GET", f"/api/v1/reteval/agreement?human={secret}", tokens["organizer"])
-    assert human[0] == 400 and b"neither a source" in human[1]
+    assert (human[0], json.loads(human[1])["code"]) == (400, "unknown-source")
 
 
 def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str]) -> None:
