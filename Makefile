@@ -34,10 +34,6 @@ MINUTES ?= 10
 PERSONS ?= 1
 SEED ?=
 SOAKFLAGS ?=
-# The fuzzer: how many inputs, and where those that fail are kept.
-INPUTS ?= 200000
-OUT ?= fuzz-failures
-FUZZFLAGS ?=
 
 help: ## show the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,8 +91,13 @@ bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternat
 soak: $(VENV)/.installed-dev ## persons at random work in a browser: MINUTES=120 PERSONS=3 SEED=7
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --persons $(PERSONS) $(if $(SEED),--seed $(SEED)) $(SOAKFLAGS)
 
-fuzz: $(VENV)/.installed-dev ## files, answers, edits and commands as nobody should send them: INPUTS=200000 SEED=7
-	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --out $(OUT) $(if $(SEED),--seed $(SEED)) $(FUZZFLAGS)
+fuzz: TIMES = 200
+fuzz: export OMP_NUM_THREADS := 1
+fuzz: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
+fuzz: export EXAMPLES_TIMES = $(TIMES)
+fuzz: $(VENV)/.installed-dev ## properties of hostile files, answers, edits and commands on many examples: TIMES=1000 SEED=7
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTFLAGS) \
+	  tests/fuzz tests/exchange/test_fuzz_parquet.py
 
 $(DEMO): | $(VENV)/.installed
 	mkdir -p $(@D)

@@ -1,1 +1,1 @@
-"""A fuzzer: files, answers, edits and commands as nobody should send them are refused well, or taken in whole."""
+"""Properties of every door: hostile files, answers, prompts, edits, names and commands."""

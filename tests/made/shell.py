@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -47,6 +50,21 @@ class Run:
         exit_code, _, told = self(*words)
         assert exit_code and [error.code for error in self.failures[before:]] == [code], told
         return told
+
+
+def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
+    """Give the words of a command to `exam` in this process; its exit code, output and errors."""
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
+    code: Any = 0
+    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["exam", *words]):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    out.flush()
+    err.flush()
+    return code, out.detach().getvalue(), err.detach().getvalue().decode()
 
 
 def shell_on(

@@ -1,1 +1,1 @@
-"""A soak: scripted persons do random ordinary work in a real browser, and after every act what must hold is checked."""
+"""A soak: persons at random work in a served project, with checks after every round."""

@@ -2,108 +2,336 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from tests.soak import (
-    acts_bank,
-    acts_boards,
-    acts_details,
-    acts_files,
-    acts_grading,
-    acts_moving,
-    acts_proposals,
-    acts_review,
-)
-from tests.soak.person import Doing
+from playwright.sync_api import Locator, expect
+
+from tests.soak.person import PATIENCE, Broken, Doing, NotNow, Person, hold
+
+BANK, PASSAGES, GRADING = "Question bank", "Passages", "Grading"
+SCREENS = ("Home", BANK, GRADING, "Prompts", PASSAGES, "Leaderboard", "Meta-evaluation", "Disagreements", "Changes",
+           "Export", "Activity")  # fmt: skip
+VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
+ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
-@dataclass(frozen=True)
-class Act:
-    """One thing that a person may do.
+def _row(person: Person) -> tuple[Locator, dict[str, Any]]:
+    """A question on the screen, and what is known of it."""
+    kept = person.facts("unsaved", author=person.name)
+    known = kept["saved"] | kept["drafts"]
+    rows = person.page.locator("[data-question]")
+    found = [at for at, key in enumerate(question_rows(person)) if key in known]
+    if not found:
+        raise NotNow
+    box = rows.nth(person.random.choice(found))
+    return box, known[str(box.get_attribute("data-question"))]
 
-    Args:
-        weight: how likely it is, against the others.
-        screen: where it is done, by its name in the menu; anywhere for None.
-    """
+
+def question_rows(person: Person) -> dict[str, list[Any]]:
+    """Text, weight and activity of the questions on the screen, by id."""
+    rows = person.page.locator("[data-question]").evaluate_all(
+        """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
+          Number(row.querySelector('input[type=number]').value), row.querySelector('input[type=checkbox]').checked])"""
+    )
+    return {key: shown for key, *shown in rows}
+
+
+def reword(person: Person) -> str:
+    box, question = _row(person)
+    # Sometimes a wording that was graded before.
+    old = person.random.choice(list(person.facts("unsaved", author=person.name)["saved"].values()))["text"]
+    text = old if old and old != question["text"] and person.random.random() < 0.2 else person.sign("What is it?")
+    person.type(box.locator("textarea").first, text)
+    person.unsaved.step({question["question_id"]: {"text": text}})
+    return text
+
+
+def weigh(person: Person) -> str:
+    box, question = _row(person)
+    weight = person.random.choice([weight for weight in (0.0, 0.5, 1.0, 2.0, -1.0) if weight != question["weight"]])
+    person.type(box.get_by_role("spinbutton", name="Weight"), f"{weight:g}")
+    person.unsaved.step({question["question_id"]: {"weight": weight}})
+    return f"{question['question_id']}: {weight:g}"
+
+
+def retire_or_restore(person: Person) -> str:
+    box, question = _row(person)
+    active = box.get_by_role("checkbox", name="Active")
+    now = active.is_checked()
+    with person.drawn():
+        active.click()
+    person.unsaved.step({question["question_id"]: {"active": not now}})
+    return question["question_id"]
+
+
+def undo_or_redo(person: Person) -> str:
+    ways = {"Undo": (person.unsaved.done, person.unsaved.undo), "Redo": (person.unsaved.undone, person.unsaved.redo)}
+    name = person.random.choice(list(ways))
+    if not ways[name][0]:
+        raise NotNow
+    before = person.facts("unsaved", author=person.name)["steps"]
+    # While a job is watched, Streamlit may forget a press.
+    for _ in range(3):
+        person.press(name)
+        if person.facts("unsaved", author=person.name)["steps"] != before:
+            ways[name][1]()
+            return name
+    raise Broken(f"{name} was pressed three times without effect")
+
+
+def discard_all(person: Person) -> str:
+    person.press("Discard all")
+    person.unsaved.step({}, tuple(person.unsaved.now))
+    return "all"
+
+
+def save(person: Person) -> str:
+    mine, note = person.unsaved.now, person.sign("for a reason")
+    box = person.page.get_by_role("textbox", name="Note", exact=True).first
+    if not mine or not box.count() or not person.button("Save version").count():
+        raise NotNow
+    box.fill(note)
+    person.warned.append("")
+    person.press("Save version")
+    if [person.name, note] not in person.facts("state")["versions"]:
+        if person.facts("unsaved", author=person.name)["drafts"]:
+            return "refused"
+        person.unsaved.now, person.unsaved.done, person.unsaved.undone = {}, [], []
+        return "equal to what others saved"
+    saved = person.facts("unsaved", author=person.name)["saved"]
+    for key, fields in mine.items():
+        lost = {name: value for name, value in fields.items() if saved[key][name] != value}
+        hold(not lost, f"The saved {key} has not what {person.name} typed: {lost}")
+    person.unsaved.now, person.unsaved.done, person.unsaved.undone = {}, [], []
+    person.notes.append(note)
+    person.expected = ["save bank"]
+    return note
+
+
+def settle_conflict(person: Person) -> str:
+    before = person.facts("unsaved", author=person.name)["conflicts"]
+    keep = person.random.choice(("Keep mine", "Keep theirs"))
+    person.press(keep)
+    settled = set(before) - set(person.facts("unsaved", author=person.name)["conflicts"])
+    hold(len(settled) == 1, f"One conflict of {before} was settled, and not {settled}")
+    if keep == "Keep theirs":
+        person.unsaved.step({}, tuple(settled))
+    return f"{keep}: {settled}"
+
+
+def decide_proposal(person: Person) -> str:
+    """Accept a proposal into the drafts, or reject it."""
+    found = json.loads(person.exam("proposals", "list", "--json"))["proposals"]
+    if not found:
+        raise NotNow
+    act = person.random.choice(("accept", "reject"))
+    before = person.facts("unsaved", author=person.name)["drafts"]
+    person.exam("proposals", act, str(person.random.choice(found)["key"]), refused=True)
+    after = person.facts("unsaved", author=person.name)["drafts"]
+    new = {key: {"text": after[key]["text"]} for key in after if key not in before}
+    hold(len(new) == (act == "accept"), f"One proposal: {act}, and {new} came")
+    if new:
+        person.unsaved.step(new)
+    return act
+
+
+def open_passage(person: Person) -> str:
+    listed = person.page.locator(".st-key-passage-list .row")
+    if not listed.count():
+        raise NotNow
+    with person.drawn():
+        listed.nth(person.random.randrange(listed.count())).click()
+    return _place(person)
+
+
+def _place(person: Person) -> str:
+    """Query and passage that are open."""
+    asked = person.asked()
+    if not {"query", "passage"} <= asked.keys():
+        raise NotNow
+    return f"{asked['query']} {asked['passage']}"
+
+
+def judge(person: Person) -> str:
+    at, (name, value) = _place(person), person.random.choice(list(VALUES.items()))
+    person.press(name)
+    person.judged[at], person.expected = value, ["judge"]
+    return f"{at}: {value}"
+
+
+def withdraw_judgment(person: Person) -> str:
+    at = _place(person)
+    person.press("Withdraw your judgment")
+    expect(person.button("Withdraw your judgment")).to_have_count(0, timeout=PATIENCE)
+    del person.judged[at]
+    person.expected = ["withdraw judgment"]
+    return at
+
+
+def override(person: Person) -> str:
+    rows = person.page.locator(".st-key-question-ratings .row")
+    cells = rows.locator(".cell:enabled:not(.on):not(.draft)")
+    if not cells.count():
+        raise NotNow
+    cell = cells.nth(person.random.randrange(cells.count()))
+    rating, reason = int(cell.inner_text()), person.sign("it does not say so")
+    with person.drawn():
+        cell.click()
+    box = person.page.get_by_role("textbox", name="Reason")
+    box.fill(reason)
+    with person.drawn():
+        box.press("Enter")
+    expect(box).to_be_hidden(timeout=PATIENCE)
+    person.overridden[reason], person.expected = rating, ["override"]
+    return f"{_place(person)}: {rating}"
+
+
+def withdraw_override(person: Person) -> str:
+    found = json.loads(person.exam("override", "list", "--json"))["overrides"]
+    if not found:
+        raise NotNow
+    person.exam("override", "withdraw", str(person.random.choice(found)["key"]), refused=True)
+    person.expected = ["withdraw override"]
+    return "one"
+
+
+def settle(person: Person) -> str:
+    """Settle a disagreement by a comment or a dispute, and sometimes open it again."""
+    found = json.loads(person.exam("disagreements", "list", "--json", refused=True))["rows"]
+    if not found:
+        raise NotNow
+    case = person.random.choice(found)["pair"]
+    words, by = (case["query_id"], case["passage_id"]), person.random.choice(("comment", "dispute"))
+    person.exam("disagreements", "settle", *words, "--by", by, "--reason", person.sign("seen"), refused=True)
+    person.expected = ["settle disagreement"]
+    if by == "dispute" and person.random.random() < 0.5:
+        person.exam("disagreements", "reopen", *words, "--reason", person.sign("again"))
+        person.expected.append("reopen disagreement")
+    return f"{by}: {words}"
+
+
+def grade(person: Person) -> str:
+    """Start a job; then wait for its end, pause and resume it, cancel it, or walk away."""
+    person.warned.append("")
+    running = person.facts("state")["busy"]
+    then = person.random.choice(("wait", "pause", "cancel", "walk away"))
+    if not running:
+        person.press("Grade")
+        person.expected = ["start job"]
+    if then == "walk away":
+        person.go("Leaderboard")
+        return then
+    if then != "wait":
+        button = person.button(then.capitalize())
+        expect(button.or_(person.page.get_by_text(ENDED)).first).to_be_visible(timeout=10 * PATIENCE)
+        if button.count() and button.first.is_enabled():
+            button.first.click()
+    if then == "pause":
+        resume = person.button("Resume")
+        expect(resume.or_(person.page.get_by_text(ENDED)).first).to_be_visible(timeout=10 * PATIENCE)
+        if resume.count():
+            resume.first.click()
+    expect(person.page.get_by_text(ENDED).first).to_be_visible(timeout=10 * PATIENCE)
+    person.quiet()
+    return f"{then}: {person.page.get_by_text(ENDED).first.inner_text()}"
+
+
+def _import(person: Person, kind: str, name: str, content: str, *options: str, refused: bool = False) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / name).write_text(content, encoding="utf-8")
+        person.exam("import", kind, str(Path(folder) / name), *options, refused=refused)
+
+
+def import_files(person: Person) -> str:
+    """Import a query with passages, judgments, a run and a question."""
+    query, text = f"{person.name}-{person.number}", person.sign("What is new?")
+    passages = [f"{query}-p{at}" for at in range(3)]
+    _import(person, "queries", "q.jsonl", json.dumps({"query_id": query, "text": text}) + "\n")
+    _import(person, "passages", "p.tsv", "".join(f"{p}\t{person.sign(p)}\n" for p in passages))
+    _import(person, "qrels", "j.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in enumerate(passages)))
+    _import(
+        person,
+        "runs",
+        "r.run",
+        "".join(f"{query} Q0 {p} {at + 1} {9.5 - at} {query}\n" for at, p in enumerate(passages)),
+    )
+    _import(person, "bank", "b.jsonl", json.dumps({"question_id": query, "query_id": query, "text": text}) + "\n")
+    person.expected = [f"import {kind}" for kind in ("queries", "passages", "qrels", "runs", "bank")]
+    hold(person.facts("unsaved", author=person.name)["saved"][query]["text"] == text, "An imported question is lost")
+    return query
+
+
+def import_wrong(person: Person) -> str:
+    """Import a broken file, which is refused by its line and changes nothing."""
+    query, passage, _ = person.random.choice(person.facts("state")["pool"])
+    try:
+        _import(
+            person, "runs", "w.run", f"{query} Q0 {passage} 1 2.0 new\n{query} Q0 {passage} two 1.0\n", refused=True
+        )
+    except NotNow:
+        return "refused"
+    raise Broken("A broken run was imported")
+
+
+def export(person: Person) -> str:
+    """Export qrels, which equal the labels from scratch, or the bank, whose import changes nothing."""
+    before = person.facts("state")
+    if person.random.random() < 0.5:
+        meant = person.facts("labels")["qrels"]
+        lines = sorted(person.exam("export", "qrels", "-o", "-").splitlines())
+        wrong = lines != meant
+        person.expected = ["export qrels"]
+    else:
+        _import(person, "bank", "b.jsonl", person.exam("export", "bank", "-o", "-"))
+        person.expected = ["export bank", "import bank"]
+        wrong = person.facts("state")["versions"] != before["versions"]
+    # What others do meanwhile changes it too.
+    alone = person.exclusive and not before["busy"]
+    hold(not wrong or not alone, "An export is not what the project has")
+    return person.expected[0]
+
+
+def walk(person: Person) -> str:
+    person.go(person.random.choice([screen for screen in SCREENS if screen != person.screen()]))
+    return person.screen()
+
+
+def reload(person: Person) -> str:
+    person.come()
+    return person.page.url
+
+
+class Act(NamedTuple):
+    """An act, how likely it is, and its screen; any for None."""
 
     do: Doing
     weight: float
     screen: str | None = None
 
 
-BANK, PASSAGES, BOARDS, DISAGREEMENTS = "Question bank", "Passages", "Leaderboard", "Disagreements"
-GRADING, EXPORT, HOME = "Grading", "Export", "Home"
-CHANGES, ACTIVITY = "Changes", "Activity"
-
-ACTS = {
-    "reword": Act(acts_bank.reword, 8, BANK),
-    "add": Act(acts_bank.add, 4, BANK),
-    "weigh": Act(acts_bank.weigh, 4, BANK),
-    "retire or restore": Act(acts_bank.retire_or_restore, 2, BANK),
-    "take back": Act(acts_bank.take_back, 2, BANK),
-    "undo": Act(acts_bank.undo, 3, BANK),
-    "redo": Act(acts_bank.redo, 3, BANK),
-    "save": Act(acts_bank.save, 4, BANK),
-    "save without a note": Act(acts_bank.save_without_note, 1, BANK),
-    "discard all": Act(acts_bank.discard_all, 0.5, BANK),
-    "settle a conflict": Act(acts_bank.settle_conflict, 10, BANK),
-    "save while typing": Act(acts_details.save_while_typing, 1, BANK),
-    "duplicate": Act(acts_details.duplicate, 1, BANK),
-    "move": Act(acts_details.move, 1.5, BANK),
-    "split": Act(acts_details.split, 1, BANK),
-    "merge": Act(acts_details.merge, 0.7, BANK),
-    "paste a list": Act(acts_details.paste, 0.7, BANK),
-    "several at once": Act(acts_details.several, 0.7, BANK),
-    "bring back a wording": Act(acts_details.bring_back_wording, 1, BANK),
-    "bring back a version": Act(acts_details.bring_back_version, 0.5, BANK),
-    "accept a proposal": Act(acts_proposals.accept_proposal, 1, BANK),
-    "reject a proposal": Act(acts_proposals.reject_proposal, 0.5, BANK),
-    "put a proposal back": Act(acts_proposals.put_back_proposal, 0.5, BANK),
-    "reword a proposal": Act(acts_proposals.reword_proposal, 0.7, BANK),
-    "open another query": Act(acts_bank.open_query, 3, BANK),
-    "try drafts": Act(acts_grading.try_drafts, 1, BANK),
-    "grade": Act(acts_grading.grade, 5, GRADING),
-    "stop a job": Act(acts_grading.stop, 1, GRADING),
-    "pause a job": Act(acts_grading.pause, 1, GRADING),
-    "wait for a job": Act(acts_grading.wait, 1, GRADING),
-    "search": Act(acts_review.search, 2, PASSAGES),
-    "list a query": Act(acts_review.narrow_to_query, 1, PASSAGES),
-    "open a passage": Act(acts_review.open_passage, 3, PASSAGES),
-    "turn": Act(acts_review.turn, 3, PASSAGES),
-    "blind": Act(acts_review.blind, 0.5, PASSAGES),
-    "judge": Act(acts_review.judge, 4, PASSAGES),
-    "withdraw a judgment": Act(acts_review.withdraw_judgment, 2, PASSAGES),
-    "override": Act(acts_review.override, 4, PASSAGES),
-    "override without a reason": Act(acts_review.override_without_reason, 1, PASSAGES),
-    "rate all 0": Act(acts_review.rate_all_0, 1, PASSAGES),
-    "withdraw an override": Act(acts_review.withdraw_override, 2, PASSAGES),
-    "settle": Act(acts_review.settle, 4, DISAGREEMENTS),
-    "next case": Act(acts_review.next_case, 2, DISAGREEMENTS),
-    "reopen": Act(acts_review.reopen, 1, DISAGREEMENTS),
-    "order": Act(acts_review.order, 1, DISAGREEMENTS),
-    "open a cell": Act(acts_review.cell, 1, DISAGREEMENTS),
-    "change the policy": Act(acts_boards.change_policy, 3, BOARDS),
-    "change the measure": Act(acts_boards.change_measure, 2, BOARDS),
-    "change the view": Act(acts_boards.change_view, 1, BOARDS),
-    "change the policy of the qrels": Act(acts_boards.change_policy, 1, EXPORT),
-    "download qrels": Act(acts_files.download_qrels, 2, EXPORT),
-    "download": Act(acts_files.download, 1, EXPORT),
-    "publish": Act(acts_files.publish, 1, EXPORT),
-    "publish a bundle": Act(acts_files.publish_bundle, 0.5, EXPORT),
-    "qrels again": Act(acts_files.qrels_again, 1, EXPORT),
-    "compare other states": Act(acts_boards.change_side, 2, CHANGES),
-    "filter the acts": Act(acts_boards.filter_acts, 1.5, ACTIVITY),
-    "look into another project": Act(acts_moving.second_project, 0.5),
-    "import a bank": Act(acts_files.import_bank, 1, HOME),
-    "import a query": Act(acts_files.import_query, 0.5, HOME),
-    "import a run": Act(acts_files.import_run, 0.5, HOME),
-    "import a wrong file": Act(acts_files.import_wrong, 1, HOME),
-    "walk": Act(acts_moving.walk, 6),
-    "reload": Act(acts_moving.reload, 1),
-    "follow a link": Act(acts_moving.follow_link, 1),
-    "go back": Act(acts_moving.go_back, 1),
-    "narrow or wide": Act(acts_moving.resize, 0.5),
-    "open a tab": Act(acts_moving.open_tab, 0.5),
-    "other tab": Act(acts_moving.other_tab, 1),
-    "close a tab": Act(acts_moving.close_tab, 0.5),
+ACTS: dict[str, Act] = {
+    "reword": Act(reword, 6, BANK),
+    "weigh": Act(weigh, 4, BANK),
+    "retire or restore": Act(retire_or_restore, 2, BANK),
+    "undo or redo": Act(undo_or_redo, 5, BANK),
+    "discard all": Act(discard_all, 0.5, BANK),
+    "save": Act(save, 4, BANK),
+    "settle a conflict": Act(settle_conflict, 8, BANK),
+    "decide a proposal": Act(decide_proposal, 2),
+    "open a passage": Act(open_passage, 3, PASSAGES),
+    "judge": Act(judge, 4, PASSAGES),
+    "withdraw a judgment": Act(withdraw_judgment, 2, PASSAGES),
+    "override": Act(override, 4, PASSAGES),
+    "withdraw an override": Act(withdraw_override, 2),
+    "settle a disagreement": Act(settle, 3),
+    "grade": Act(grade, 4, GRADING),
+    "import files": Act(import_files, 1),
+    "import a wrong file": Act(import_wrong, 1),
+    "export": Act(export, 2),
+    "walk": Act(walk, 6),
+    "reload": Act(reload, 2),
 }

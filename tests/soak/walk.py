@@ -1,278 +1,229 @@
-"""Persons at work, round by round: all of them act at once, then stand still while what must hold is checked."""
+"""Persons at work, round by round: all of them act at once, then everything that must hold is checked."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import math
+import re
 import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from core.bank import Generation, add_generations
 from core.exchange import make_demo
-from core.project import create, open_project
-from core.types import Question
-from tests.made.browser import FLAGS, find_chromium, free_port, running
-from tests.made.projects import fill
-from tests.soak import facts
-from tests.soak.acts import ACTS, Act
-from tests.soak.acts_moving import SECOND_PROJECT
-from tests.soak.checks import Before, Log, check, look
-from tests.soak.person import WIDE, Broken, Inside, NotNow, Person
+from core.project import open_project
+from tests.made.browser import FLAGS, WINDOW, Server, find_chromium, free_port, running
+from tests.soak.acts import ACTS, question_rows
+from tests.soak.person import PATIENCE, Broken, NotNow, Person, hold
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "finn")
 STAYS = 5
-"""How many times likelier an act is whose screen is before one's eyes."""
+"""How many times likelier an act of the present screen is."""
+KILL = 25
+"""The server is killed and started again after one of so many rounds."""
 TRIES = 30
-"""Acts that may turn out to be impossible before a person is taken to be stuck."""
-MEMORY_ROUNDS = 20
-"""Rounds after which the server's memory is told again."""
-LAST = 20
-"""Acts that a report of a failure lists."""
-LOG_TAIL = 20_000
-"""Characters of the server's log in the report of a failure."""
+"""Acts that may be impossible before a person is taken to be stuck."""
+ERRORS = "[data-testid=stException], [data-testid=stAlertContentError]"
+TROUBLE = re.compile(r"Traceback|WARNING|ERROR|Error:|Exception|INTERNAL|Uncaught")
 
 
-@dataclass(frozen=True)
 class Soak:
-    """What is to be done.
+    """A served project, persons, and their rounds.
 
     Args:
-        folder: takes the project, the log, the list of acts, and what is known of a failure.
-        minutes: for how long; 0 for no limit.
-        rounds: how many acts of each person at most; 0 for no limit.
-        only: names of the acts to choose from; all for none.
-        goes_on: whether the server stays up after a failure and other persons take over, until the time is up.
+        folder: for the project, the logs and the report of a failure.
+        demo: a project to copy; the demo is made for None.
     """
 
-    folder: Path
-    seed: int
-    persons: int = 1
-    minutes: float = 0.0
-    rounds: int = 0
-    only: tuple[str, ...] = ()
-    goes_on: bool = False
-    tell: Callable[[str], None] = print
+    def __init__(self, folder: Path, seed: int, demo: Path | None = None, tell: Callable[[str], None] = print) -> None:
+        self.folder, self.seed, self.tell = folder, seed, tell
+        self.project = folder / "projects" / "demo.duckdb"
+        self.done: Counter[str] = Counter()
+        self.port, self.door = free_port(), free_port()
+        self.logs = 0
+        self.project.parent.mkdir(parents=True)
+        if demo is None:
+            make_demo(self.project, "maker", True, tell)
+        else:
+            shutil.copy(demo, self.project)
+        self._propose()
 
-    @property
-    def project(self) -> Path:
-        """The project that the persons work in."""
-        return self.folder / "projects" / "demo.duckdb"
+    def _propose(self) -> None:
+        """Add proposals, as if a model had drafted them."""
+        project = open_project(self.project)
+        drafted = []
+        for query, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key"):
+            asked = tuple(f"{ask} {text}?" for ask in ("Who studies", "Why does it matter to know", "Since when"))
+            drafted.append(Generation("question", query, "a model", "a prompt", "none", asked, "\n".join(asked)))
+        add_generations(project, drafted, "maker")
+        project.close()
 
     @property
     def log(self) -> Path:
-        """What the server prints."""
-        return self.folder / "server.log"
+        return self.folder / f"server-{self.logs}.log"
 
-    @property
-    def acts(self) -> Path:
-        """What everybody did, an act a line."""
-        return self.folder / "acts.jsonl"
+    @contextmanager
+    def serving(self) -> Iterator[Server]:
+        self.logs += 1
+        command = ("-m", "tests.soak.facts", str(self.port), str(self.door))
+        with running(command, self.port, self.project.parent, self.log) as server:
+            yield server
 
+    @contextmanager
+    def seated(self, name: str, address: str) -> Iterator[tuple[Person, ThreadPoolExecutor]]:
+        """A person at a browser of their own, in a thread of their own."""
 
-@dataclass
-class Seat:
-    """A person with the thread that their browser lives in."""
+        def sit() -> Person:
+            playwright = sync_playwright().start()
+            closing.callback(playwright.stop)
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+            closing.callback(browser.close)
+            door = f"http://127.0.0.1:{self.door}"
+            return Person(name, browser.new_context(viewport=WINDOW), address, door, self.project)
 
-    person: Person
-    thread: ThreadPoolExecutor
+        closing = ExitStack()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread:
+            try:
+                yield thread.submit(sit).result(), thread
+            finally:
+                thread.submit(closing.close).result()
 
+    def run(self, persons: int, minutes: float = 0.0, rounds: int = 0, kills: bool = True) -> None:
+        """Let persons work for some minutes, or for some rounds.
 
-def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
-    """Serve a project, let persons work in it, and check.
+        Raises:
+            Broken: a condition does not hold; the folder has screenshots and the log.
+        """
+        until = time.monotonic() + minutes * 60
+        with ExitStack() as stack:
+            served = stack.enter_context(ExitStack())
+            server = served.enter_context(self.serving())
+            seats = [stack.enter_context(self.seated(name, server.address)) for name in NAMES[:persons]]
+            self._all(seats, 0, "arrive", lambda person: person.come())
+            for number in itertools.count(1):
+                if number > rounds if rounds else time.monotonic() > until:
+                    return
+                before = seats[0][0].facts("kept", upto={})
+                self._all(seats, number, "act", partial(self._act, number=number, persons=persons))
+                if kills and Random(f"{self.seed} {number}").randrange(KILL) == 0:
+                    server.process.kill()
+                    served.close()
+                    server = served.enter_context(self.serving())
+                    self._all(seats, number, "return after a kill", lambda person: person.come())
+                    self.done["kill"] += 1
+                for seat in seats:
+                    self._all([seat], number, "check", partial(self._check, before=before))
 
-    Args:
-        done: counts how often each act was done, also where a run ends early.
-        demo: the demo project to work in a copy of; made anew for None.
+    def _all(
+        self, seats: list[tuple[Person, ThreadPoolExecutor]], number: int, what: str, do: Callable[[Person], object]
+    ) -> None:
+        """Let persons do something at the same time, and report the first failure."""
+        doing = [thread.submit(do, person) for person, thread in seats]
+        for (person, thread), future in zip(seats, doing, strict=True):
+            if (error := future.exception()) is None:
+                continue
+            shot = self.folder / f"failure-{number}-{person.name}.png"
+            thread.submit(person.page.screenshot, path=shot).exception()
+            again = f"make soak SEED={self.seed} PERSONS={len(seats)}"
+            detail = "".join(traceback.format_exception(error))
+            raise Broken(f"{person.name}, round {number}, {what}. Again: {again}. See {self.folder}.\n{detail}")
 
-    Raises:
-        Broken: something that must hold did not; the folders `failure-…` say what is known.
-    """
-    soak.project.parent.mkdir(parents=True)
-    if demo is None:
-        make_demo(soak.project, "maker", True, soak.tell)
-    else:
-        shutil.copy(demo, soak.project)
-    _furnish(soak.project)
-    with ExitStack() as stack:
-        address, inside = stack.enter_context(serving(soak))
-        _shifts(soak, address, inside, done)
+    def _act(self, person: Person, number: int, persons: int) -> None:
+        person.number, person.random = number, Random(f"{self.seed} {person.name} {number}")
+        person.expected, person.exclusive = [], persons == 1
+        for _ in range(TRIES):
+            here = person.screen()
+            weights = [act.weight * (STAYS if act.screen in (here, None) else 1) for act in ACTS.values()]
+            name = person.random.choices(list(ACTS), weights)[0]
+            try:
+                if (screen := ACTS[name].screen) is not None:
+                    person.go(screen)
+                said = ACTS[name].do(person)
+            except NotNow:
+                continue
+            self.tell(f"{number:5} {person.name:5} {name}: {said}")
+            self.done[name] += 1
+            return
+        raise Broken(f"No act was possible in {TRIES} tries")
 
+    def _check(self, person: Person, before: dict[str, list[int]]) -> None:
+        """No error anywhere, nothing lost, the past unchanged, labels right, and the screen shows what is true."""
+        said = person.page.locator(ERRORS).all_inner_texts()
+        hold(not said or person.warned, f"The screen shows an error: {said}")
+        person.warned = [""] if said else []
+        hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
+        found = TROUBLE.search(text := self.log.read_text(errors="replace"))
+        hold(found is None, f"The server's log: {text[found.start() :][:3000] if found else ''}")
+        self._check_work(person)
+        now = person.facts("kept", upto={table: row[0] for table, row in before.items()})
+        changed = [table for table, row in before.items() if now[table][2] != row[1]]
+        hold(not changed, f"Tables that only grow were changed: {changed}")
+        logged = person.facts("acts", author=person.name, after=before["activity"][0])
+        logged = [act for act in logged if not act.startswith("job ")]
+        hold(Counter(logged) == Counter(person.expected), f"Expected in the log: {person.expected}; it has {logged}")
+        hold(not (differ := person.facts("labels")["differ"]), f"Labels differ from labels from scratch: {differ}")
+        hold(not (faults := person.facts("check")), f"exam check: {faults}")
+        deadline = time.monotonic() + PATIENCE / 1000
+        while wrong := _wrong_on_screen(person):
+            hold(time.monotonic() < deadline, f"The screen {person.page.url} is not true: {wrong}")
+            # Others, or a job, may have changed it since it was drawn.
+            person.page.evaluate("document.activeElement?.blur()")
+            with person.drawn():
+                person.page.keyboard.press("r")
 
-def _shifts(soak: Soak, address: str, inside: Inside, done: Counter[str]) -> None:
-    """Let persons work until time is up; after a failure others with new names take over, who have lost nothing."""
-    until = time.monotonic() + soak.minutes * 60 if soak.minutes else math.inf
-    numbers = iter(range(1, soak.rounds + 1)) if soak.rounds else itertools.count(1)
-    failures: list[Broken] = []
-    while True:
-        shift = f" {len(failures) + 1}" if failures else ""
-        acts = done.total()
-        try:
-            with ExitStack() as stack:
-                seats = [
-                    stack.enter_context(seated(soak, name + shift, address, inside)) for name in NAMES[: soak.persons]
-                ]
-                _work(soak, seats, Log(soak.log, soak.log.stat().st_size if shift else 0), numbers, until, done)
-            break
-        except Broken as failure:
-            failures.append(failure)
-            if not soak.goes_on or done.total() == acts:
-                break
-    if failures:
-        raise Broken("\n\n".join(str(failure) for failure in failures))
-
-
-def _furnish(path: Path) -> None:
-    """Give a project proposals, as if a model had drafted some, and a second project beside it."""
-    project = open_project(path)
-    drafted = [
-        Generation("question", query, "a model", "a prompt", "none", texts, "\n".join(texts))
-        for query, text in facts.queries(project).items()
-        for texts in [tuple(f"{ask} {text}?" for ask in ("Who studies", "Where does it matter to know", "Since when"))]
-    ]
-    add_generations(project, drafted, "maker")
-    project.close()
-    second = create(path.with_name(f"{SECOND_PROJECT}.duckdb"))
-    questions = [Question(f"clocks/{number}", "clocks", text) for number, text in enumerate(("What ticks?", "Why?"))]
-    rated = {(question.text or "", passage): 3 for question in questions for passage in ("p1", "p2")}
-    fill(second, questions, rated, {"run": {"clocks": ["p1", "p2"]}, "other": {"clocks": ["p2", "p1"]}})
-    second.close()
-
-
-def _work(
-    soak: Soak, seats: Sequence[Seat], log: Log, numbers: Iterator[int], until: float, done: Counter[str]
-) -> None:
-    with soak.acts.open("a", encoding="utf-8", buffering=1) as acts:
-        for seat in seats:
-            if (failure := seat.thread.submit(_arrived, seat.person).result()) is not None:
-                _report(soak, seats, seat, 0, "arrive", failure)
-        for number in numbers:
-            if time.monotonic() > until:
-                return
-            before = seats[0].thread.submit(look, seats[0].person.inside, [seat.person for seat in seats]).result()
-            at = time.monotonic()
-            acting = [seat.thread.submit(_act, soak, seat, number) for seat in seats]
-            acted = [one.result() for one in acting]
-            took = time.monotonic() - at
-            for seat, (name, said, failure) in zip(seats, acted, strict=True):
-                acts.write(json.dumps({"number": number, "who": seat.person.name, "act": name, "did": said}) + "\n")
-                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said}")
-                if failure is not None:
-                    _report(soak, seats, seat, number, name, failure)
-                done[name] += 1
-            at = time.monotonic()
-            for seat, (name, _, _) in zip(seats, acted, strict=True):
-                failure = seat.thread.submit(_checked, seat.person, before, log, len(seats)).result()
-                if failure is not None:
-                    _report(soak, seats, seat, number, name, failure)
-            soak.tell(f"{number:5} took {took:.1f} s, its check {time.monotonic() - at:.1f} s")
-            if number % MEMORY_ROUNDS == 1:
-                soak.tell(f"{number:5} the server holds {seats[0].person.inside.ask('memory')} MB")
-
-
-def _arrived(person: Person) -> str | None:
-    try:
-        person.come()
-    except Exception:
-        return traceback.format_exc()
-    return None
-
-
-def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
-    """Let a person do one act: its name, what was done, and how it failed where it did."""
-    person = seat.person
-    person.number = number
-    person.random = Random(f"{soak.seed} {person.name} {number}")
-    person.expected = []
-    for _ in range(TRIES):
-        name, act = _choose(person, soak.only or tuple(ACTS))
-        try:
-            if act.screen is not None:
-                person.go(act.screen)
-            said = act.do(person)
-        except NotNow:
-            continue
-        except Exception:
-            return name, "failed", traceback.format_exc()
-        return name, said, None
-    return "nothing", "nothing was possible", f"{person.name} found nothing to do in {TRIES} tries."
+    def _check_work(self, person: Person) -> None:
+        """Drafts, steps, versions, judgments and overrides of a person are as they left them."""
+        kept = person.facts("unsaved", author=person.name)
+        for key, fields in person.unsaved.now.items():
+            # A draft that equals the bank is no draft.
+            there = kept["drafts"].get(key) or kept["saved"].get(key) or {}
+            missing = {name: value for name, value in fields.items() if there.get(name) != value}
+            hold(not missing, f"Lost of the draft of {key}: {missing}; there is {there}")
+        foreign = [key for key in kept["drafts"] if key not in person.unsaved.now and _differs(kept, key)]
+        hold(not foreign, f"Drafts that {person.name} never made or dropped: {foreign}")
+        steps = [len(person.unsaved.done), len(person.unsaved.undone)]
+        hold(kept["steps"] == steps, f"Steps to undo and redo are {kept['steps']}, not {steps}")
+        versions = person.facts("state")["versions"]
+        lost = [note for note in person.notes if [person.name, note] not in versions]
+        hold(not lost, f"Saved versions are lost: {lost}")
+        given = person.facts("given", author=person.name)
+        hold(given["judgments"] == person.judged, f"Judged: {person.judged}; kept: {given['judgments']}")
+        hold(given["overrides"] == person.overridden, f"Overrides: {person.overridden}; kept: {given['overrides']}")
 
 
-def _choose(person: Person, names: Sequence[str]) -> tuple[str, Act]:
-    here = person.screen()
-    weights = [ACTS[name].weight * (STAYS if ACTS[name].screen in (here, None) else 1) for name in names]
-    name = person.random.choices(names, weights)[0]
-    return name, ACTS[name]
+def _differs(kept: dict[str, dict[str, dict[str, object]]], key: str) -> bool:
+    return {**kept["drafts"][key], "position": None} != {**kept["saved"].get(key, {}), "position": None}
 
 
-def _checked(person: Person, before: Before, log: Log, persons: int) -> str | None:
-    try:
-        check(person, before, log, persons > 1)
-    except Exception:
-        return traceback.format_exc()
-    return None
-
-
-def _report(soak: Soak, seats: Sequence[Seat], failed: Seat, number: int, name: str, failure: str) -> None:
-    """Write down all that is known of a failure, and end."""
-    folder = soak.folder / f"failure-{number}-{failed.person.name.replace(' ', '-')}"
-    folder.mkdir()
-    for seat in seats:
-        seat.thread.submit(_picture, seat.person, folder).result()
-    again = f"make soak SEED={soak.seed} PERSONS={soak.persons}"
-    last = soak.acts.read_text(encoding="utf-8").splitlines()[-LAST:]
-    log = soak.log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:]
-    head = f"{failed.person.name}, act {number} ({name}). Again: {again}"
-    (folder / "report.txt").write_text("\n\n".join([head, failure, "Last acts:", *last]), encoding="utf-8")
-    (folder / "server-log-tail.txt").write_text(log, encoding="utf-8")
-    raise Broken(f"{head}\n{failure}\nSee {folder}.")
-
-
-def _picture(person: Person, folder: Path) -> None:
-    for at, page in enumerate(person.context.pages):
-        here = "-here" if page is person.page else ""
-        stem = folder / f"{person.name}-{at}{here}"
-        try:
-            page.screenshot(path=stem.with_suffix(".png"))
-            stem.with_suffix(".html").write_text(page.content(), encoding="utf-8")
-        except Error as error:
-            stem.with_suffix(".txt").write_text(str(error), encoding="utf-8")
-
-
-@contextmanager
-def serving(soak: Soak) -> Iterator[tuple[str, Inside]]:
-    """Serve the app with its door until the block ends; gives its address and the facts of the project."""
-    port, door = free_port(), free_port()
-    command = ("-m", "tests.soak.server", str(port), str(door))
-    with running(command, port, soak.project.parent, soak.log) as server:
-        yield server.address, Inside(f"http://127.0.0.1:{door}", soak.project)
-
-
-@contextmanager
-def seated(soak: Soak, name: str, address: str, inside: Inside) -> Iterator[Seat]:
-    """A person at a browser of their own, in a thread of their own, until the block ends."""
-    closing: list[Callable[[], None]] = []
-
-    def sit() -> Person:
-        playwright = sync_playwright().start()
-        closing.append(playwright.stop)
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
-        closing.append(browser.close)
-        return Person(name, soak.seed, browser.new_context(viewport=WIDE, accept_downloads=True), address, inside)
-
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread:
-        try:
-            yield Seat(thread.submit(sit).result(), thread)
-        finally:
-            for close in reversed(closing):
-                thread.submit(close).result()
+def _wrong_on_screen(person: Person) -> str | None:
+    """How the screen differs from the facts: Home's numbers, the bank's questions, the leaderboard's scores."""
+    screen, shown, meant = person.screen(), None, None
+    if screen == "Home":
+        counts = person.page.locator(".st-key-state .count")
+        texts = counts.evaluate_all("all => all.map(one => [...one.children].map(part => part.textContent))")
+        shown = {name: int(number.replace(",", "")) for number, name in texts}
+        meant = person.facts("state")["counts"]
+    elif screen == "Question bank":
+        kept = person.facts("unsaved", author=person.name)
+        known = kept["saved"] | kept["drafts"]
+        shown = question_rows(person)
+        fields = ("text", "weight", "active")
+        meant = {key: [known[key][field] or (0 if field == "weight" else known[key][field]) for field in fields]
+                 for key in shown if key in known}  # fmt: skip
+    elif screen == "Leaderboard" and person.page.locator("tr.system").count():
+        measure = person.page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
+        official = person.page.get_by_role("combobox", name=re.compile("Official board")).first.input_value()
+        read = "rows => rows.map(row => [row.dataset.run, Number(row.querySelector('.score data').value)])"
+        scores: dict[str, float] = dict(person.page.locator("tr.system").evaluate_all(read))
+        shown = {run: round(score, 9) for run, score in scores.items()}
+        true = person.facts("board", measure=measure, against=official)
+        meant = {run: round(score, 9) for run, score in true.items()}
+    return None if shown == meant else f"{screen}: it shows {shown}, and true is {meant}"

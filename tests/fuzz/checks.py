@@ -1,0 +1,318 @@
+"""The project that the properties use, and the conditions that hold after every input."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from hypothesis import HealthCheck, Phase, settings
+
+from core import bank
+from core.errors import FileError, InputError, Report, WorkbenchError
+from core.exchange import Options, downloads, exporting, import_files
+from core.formats import Source, read_bank, read_boards, read_run_lines
+from core.formats.graded import read_graded, write_graded
+from core.formats.trec_qrels import read_qrels
+from core.labels import Policy, basis, labels
+from core.leaderboard import leaderboard
+from core.project import Cursor, Project, boards, open_project, sources
+from core.project.database import GIVEN_UP
+from core.types import Question
+from tests.made.projects import examples, fill, judge, made_project
+
+AUTHOR = "tester"
+CPU_SECONDS = 20
+"""Seconds of the processor for one input, a hundred times the usual: more is a hang."""
+LONGEST_MESSAGE = 2_000
+MEASURES = ("EXAM-Cover@20", "nDCG@10", "AP")
+POLICY = Policy()
+Content = dict[str, tuple[int, int | None]]
+"""Number of rows and sum of their hashes, by table."""
+
+
+def fuzzed(few: int) -> settings:
+    """The settings of a property: few examples, the same in every `make test`; many others in `make fuzz`."""
+    return settings(
+        max_examples=examples(few),
+        deadline=None,
+        derandomize=examples(1) == 1,
+        suppress_health_check=list(HealthCheck),
+        phases=[phase for phase in Phase if phase is not Phase.explain],
+    )
+
+
+class Hang(BaseException):
+    """An input took more than its time. No handler of ordinary errors catches this."""
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """Stop an input that takes more than its time of the processor.
+
+    Raises:
+        Hang: the input took more.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Hang(f"more than {CPU_SECONDS} s of the processor")
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+class Rehearsal(Project):
+    """A project that undoes its transactions in place of a commit, in a fraction of the time.
+
+    A failed transaction is rolled back as usual. A successful one stays open until `undo`, and `committed` counts it.
+    """
+
+    _open: Cursor | None = None
+    committed = 0
+
+    @contextmanager
+    def cursor(self, whole: bool = False) -> Iterator[Cursor]:
+        if self._open is not None:
+            yield self._open
+            return
+        with super().cursor(whole) as cursor:
+            yield cursor
+
+    @contextmanager
+    def transaction(self, only: str = "", *_whose: object, **_more: object) -> Iterator[Cursor]:
+        first = self._open is None
+        cursor = self._open or self._database._connection.cursor()
+        if first:
+            cursor.execute("BEGIN")
+        try:
+            yield cursor
+        except BaseException as error:
+            if first:
+                if not isinstance(error, GIVEN_UP):
+                    cursor.execute("ROLLBACK")
+                cursor.close()
+            raise
+        self._open = cursor
+        self.committed += 1
+        self._database.committed(only)
+
+    def undo(self) -> None:
+        """Undo all transactions since the last call."""
+        self.committed = 0
+        if self._open is not None:
+            self._open.execute("ROLLBACK")
+            self._open.close()
+            self._open = None
+            self._database.committed()
+
+
+class Bench:
+    """The project as a rehearsal, and its file to copy.
+
+    Args:
+        folder: for the files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.template = folder / "template.duckdb"
+        made_project(self.template, _fill_everything).close()
+        self.copies = 0
+        opened = open_project(self._copy())
+        self.rehearsal = Rehearsal(opened._database)
+        self.tables = [name for (name,) in opened.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")]
+        self.before = self.content(self.rehearsal)
+
+    def content(self, project: Project) -> Content:
+        """The content of every table, independent of the order of its rows."""
+        columns = ", ".join(f"(SELECT (count(*), sum(hash(t)::HUGEINT)) FROM {name} t)" for name in self.tables)
+        return dict(zip(self.tables, project.rows(f"SELECT {columns}")[0], strict=True))
+
+    def _copy(self) -> Path:
+        self.copies += 1
+        return Path(shutil.copyfile(self.template, self.folder / f"copy-{self.copies}.duckdb"))
+
+    @contextmanager
+    def copied(self) -> Iterator[Path]:
+        """A copy of the project's file in an empty working directory of its own."""
+        path, here = self._copy(), Path.cwd()
+        own = path.with_suffix("")
+        own.mkdir()
+        os.chdir(own)
+        try:
+            yield path
+        finally:
+            os.chdir(here)
+            shutil.rmtree(own)
+            for left in (path, path.with_name(f"{path.name}.wal")):
+                left.unlink(missing_ok=True)
+
+    @contextmanager
+    def copy(self) -> Iterator[Project]:
+        """A project that may be changed."""
+        with self.copied() as path:
+            project = open_project(path)
+            try:
+                yield project
+            finally:
+                project.close()
+
+    def tries(self, act: Callable[[Project], object], names: Sequence[str] = ()) -> bool:
+        """Rehearse an act: a refusal is well said and commits nothing, or the tables are sound; then undo.
+
+        Args:
+            names: of the files that were sent.
+
+        Returns:
+            If the act was accepted.
+        """
+        try:
+            with in_time():
+                act(self.rehearsal)
+            sound(self.rehearsal)
+        except WorkbenchError as error:
+            refused_well(error, names)
+            assert not self.rehearsal.committed, f"a refused input committed a part: {error}"
+            return False
+        finally:
+            self.rehearsal.undo()
+        return True
+
+
+def _fill_everything(project: Project) -> None:
+    """A little of everything that a file can be about."""
+    questions = [Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2) for n in range(6)]
+    questions.append(Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon")))
+    ratings = {(f"Why number {n}?", f"p{m}"): None if n == m else (n * m) % 6 for n in range(5) for m in range(6)}
+    runs = {"r1": {"q0": ["p0", "p1"], "q1": ["p2", "p3"]}, "r2": {"q0": ["p1", "p0"], "q1": ["p3"], "q2": ["p4"]}}
+    fill(project, questions, ratings, runs)
+    judge(project, {("q0", "p0"): 2, ("q0", "p1"): 0, ("q1", "p2"): 1, ("q2", "p4"): 3})
+    table = Source("official.tsv", data=b"run\tAP\nr1\t0.5\nr2\t0.25\n")
+    import_files(project, "leaderboard", [table], AUTHOR)
+    written = b'{"query_id": "q0", "run": "w1", "answer": [{"text": "The moon does.", "citations": ["p1"]}]}\n'
+    import_files(project, "responses", [Source("w1.jsonl", data=written)], AUTHOR)
+
+
+def one_line(text: str) -> None:
+    """A message is one line of readable length without control characters."""
+    assert len(text) <= LONGEST_MESSAGE, f"a message has {len(text)} characters: {text[:200]}"
+    assert not any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Cs") for sign in text), repr(text)
+
+
+def refused_well(error: WorkbenchError, names: Sequence[str] = ()) -> None:
+    """A refusal of an input is an InputError of one line, and names the file."""
+    assert isinstance(error, InputError), repr(error)
+    for message in (error, *(error.problems if isinstance(error, FileError) else ())):
+        one_line(str(message))
+    plain = all(name.isprintable() and len(name) < 100 for name in names)
+    assert not names or not plain or any(name in str(error) for name in names), f"no file is named: {error}"
+
+
+_IDS = (("queries", "query_id"), ("passages", "passage_id"), ("questions", "question_id"), ("runs", "name"),
+        ("subtopics", "subtopic_id"), ("sources", "name"), ("boards", "name"), ("board_scores", "run"))  # fmt: skip
+_TEXTS = (("queries", "text"), ("question_revisions", "answer_key"), ("subtopics", "text"), ("queries", "narrative"),
+          ("question_revisions", "choices"))  # fmt: skip
+_NUMBERS = (("question_revisions", "weight"), ("rankings", "score"), ("board_scores", "score"),
+            ("board_scores", "std_error"), ("board_scores", "rank"), ("grades", "confidence"))  # fmt: skip
+RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
+    ("id breaks TREC columns", _IDS[:2], r"regexp_matches({0}, '[\s\pZ\x0b\x1c-\x1f\x85]') OR {0} = ''"),
+    ("control character in a name", _IDS, r"regexp_matches({0}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"),
+    ("blank or long name", _IDS, "trim({0}) = '' OR length({0}) > 1000"),
+    ("control character in a text", _TEXTS, r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')"),
+    # A question with its key and choices has them behind \x1f.
+    (
+        "control character in a question",
+        (("question_texts", "text"),),
+        r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1e\x7f]')",
+    ),
+    ("not finite", _NUMBERS, "NOT isfinite({0})"),
+    ("off the scale", (("grades", "rating"), ("overrides", "rating")), "{0} NOT BETWEEN 0 AND 5"),
+    ("confidence is no share", (("grades", "confidence"),), "{0} NOT BETWEEN 0 AND 1"),
+    ("judgment beyond its type", (("judgments", "value"),), "abs({0}) > 32767"),
+)
+_CHECKS = " UNION ALL ".join(
+    f"SELECT '{rule}', '{table}', any_value({column})::VARCHAR FROM {table} WHERE {condition.format(column)}"
+    " HAVING count(*) > 0"
+    for rule, columns, condition in RULES
+    for table, column in columns
+)
+
+
+def sound(project: Project) -> None:
+    """No table holds a value that nothing can be computed from or exported."""
+    wrong = project.rows(_CHECKS)
+    assert not wrong, wrong
+
+
+def _read(name: str, data: bytes, reader: Callable[[Source, Report], object]) -> object:
+    report = Report()
+    found = reader(Source(name, data=data), report)
+    found = list(found) if isinstance(found, Iterator) else found
+    assert not report.count, f"our own {name} is refused: {report.problems[:1]}"
+    return found
+
+
+def goes_out(project: Project) -> None:
+    """Everything can be exported, with finite numbers, and every exported file reads back with the same content."""
+    table = labels(project, basis(project, POLICY)).dropna(subset=["label"])
+    wanted = {(q, p, int(v)) for q, p, v in zip(table["query_id"], table["passage_id"], table["label"], strict=True)}
+    if wanted:
+        read = _read("labels.qrels", exporting.qrels(project, POLICY).encode(), read_qrels)
+        assert {(j.query_id, j.passage_id, j.value) for j in read} == wanted  # type: ignore[attr-defined]
+    for source in sources(project):
+        _read("judgments.qrels", exporting.qrels(project, POLICY, source).encode(), read_qrels)
+    there = sorted(bank.questions(project), key=lambda question: question.question_id)
+    for name, text in (("b.jsonl", exporting.bank_jsonl(project)), ("b.csv", exporting.bank_csv(project))):
+        found = _read(name, text.encode(), read_bank).questions if there else []  # type: ignore[attr-defined]
+        assert sorted(found, key=lambda question: question.question_id) == there, name
+    graded = exporting.graded_file(project)
+    again = io.BytesIO()
+    write_graded(_read("graded.jsonl.gz", graded, read_graded), again)  # type: ignore[arg-type]
+    assert _read("graded.jsonl.gz", again.getvalue(), read_graded) == _read("graded.jsonl.gz", graded, read_graded)
+    with zipfile.ZipFile(io.BytesIO(downloads.runs_zip(project))) as packed:
+        assert packed.testzip() is None and len(set(packed.namelist())) == len(packed.namelist())
+        for name in packed.namelist():
+            _read("exported.run", packed.read(name), read_run_lines)
+    asked = [(measure, source) for measure in MEASURES for source in ("exam", *sources(project)[:2])]
+    for measure, source in asked + [(measure, name) for name, measure in boards(project)[:3]]:
+        _board_goes_out(project, measure, source)
+
+
+def _board_goes_out(project: Project, measure: str, source: str) -> None:
+    try:
+        found = leaderboard(project, measure, source, POLICY)
+    except InputError as error:
+        one_line(str(error))
+        return
+    json.dumps(found.as_dict(), allow_nan=False)
+    exporting.board_latex(project, measure, source, POLICY)
+    content = exporting.board_tsv(project, measure, source, POLICY)
+    if found.systems and len(content.splitlines()) > 1:
+        read = _read("board.tsv", content.encode(), read_boards)
+        written = {" ".join(system.run.split()): system.score for system in found.systems}
+        assert {row.run: row.score for board in read for row in board.rows} == written  # type: ignore[attr-defined]
+
+
+def comes_again(project: Project) -> None:
+    """A project imports its own exports, and does not change."""
+    there = bank.questions(project)
+    if there:
+        source = Source("again.jsonl", data=exporting.bank_jsonl(project).encode())
+        done = import_files(project, "bank", [source], AUTHOR)
+        assert "bank version" not in done.counts and bank.questions(project) == there
+    graded = exporting.graded_file(project)
+    for name in sources(project)[:1]:
+        import_files(project, "graded", [Source("again.jsonl.gz", data=graded)], AUTHOR, Options(name))
+        assert exporting.graded_file(project) == graded

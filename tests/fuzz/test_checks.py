@@ -1,0 +1,65 @@
+"""The conditions notice planted faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import InputError
+from core.project import Project
+from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line, sound
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "passages SET passage_id = 'two words' WHERE passage_id = 'p1'",
+        "queries SET query_id = 'q' || chr(160) WHERE query_id = 'q1'",
+        "runs SET name = 'r' || chr(7) WHERE name = 'r1'",
+        "queries SET text = 'a' || chr(31) || 'b'",
+        "question_texts SET text = 'a' || chr(30) || 'b'",
+        "question_revisions SET weight = 'nan'::DOUBLE",
+        "rankings SET score = 'inf'::DOUBLE",
+        "grades SET rating = 99",
+    ],
+)
+def test_a_value_without_a_use_is_noticed(bench: Bench, change: str) -> None:
+    with bench.copy() as project:
+        sound(project)
+        assert bench.content(project) == bench.before
+        with project.transaction() as cursor:
+            cursor.execute(f"UPDATE {change}")
+        assert bench.content(project) != bench.before
+        with pytest.raises(AssertionError):
+            sound(project)
+
+
+def test_an_export_with_a_number_that_is_not_finite_is_noticed(bench: Bench) -> None:
+    with bench.copy() as project:
+        with project.transaction() as cursor:
+            cursor.execute("UPDATE board_scores SET score = 'nan'::DOUBLE")
+        with pytest.raises((AssertionError, ValueError)):
+            goes_out(project)
+
+
+def test_a_part_of_a_refused_input_is_noticed(bench: Bench) -> None:
+    def half(project: Project) -> None:
+        with project.transaction() as cursor:
+            cursor.execute("UPDATE queries SET text = 'half'")
+        raise InputError("The second half is refused.")
+
+    with pytest.raises(AssertionError):
+        bench.tries(half)
+    assert bench.content(bench.rehearsal) == bench.before
+
+
+@pytest.mark.parametrize("message", ["two\nlines", "a\x1bcolour", "a\u2028separator", "half \udcff", "long" * 999])
+def test_an_unreadable_message_is_noticed(message: str) -> None:
+    with pytest.raises(AssertionError):
+        one_line(message)
+
+
+def test_a_hang_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fuzz.checks.CPU_SECONDS", 0.05)
+    with pytest.raises(Hang), in_time():
+        while True:
+            pass

@@ -1,0 +1,137 @@
+"""Commands of the shell with hostile options: exit code 0, 1 or 2, one line that says why, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from core.cli import cli
+from core.cli.reading import only_reads
+from core.project import open_project
+from tests.fuzz.checks import Bench, fuzzed, in_time, one_line
+from tests.fuzz.strategies import FORMS, LONE, File, files, texts
+from tests.made.shell import run_words
+
+LEFT_OUT = {
+    "serve", "demo", "grade", "sit", "students retrieve", "generate", "items generate", "items check", "items accept",
+    "items statistics", "graders test", "proposals answer-key", "answers generate", "answers retrieve", "answers grade",
+    "answers rag", "reteval agreement", "reteval compare", "target freeze", "target watch",
+}  # fmt: skip
+"""They start a server, load or ask models, or ask an address."""
+PROJECT = "@project@"
+MOST_LINES = 30
+GOOD: dict[str, tuple[str, ...]] = {
+    "kind": tuple(dict.fromkeys(form.kind for form in FORMS)), "query": ("q0", "q1"), "query_id": ("q0", "q2"),
+    "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1", "r2"), "question_id": ("q0/x0", "q1/x1"),
+    "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",), "questions": ("q0/x0",), "grader": ("test grader",),
+    "measure": ("nDCG@10", "AP", "EXAM-Cover@5"), "measures": ("AP",), "source": ("exam", "assessors", "official"),
+    "against": ("assessors", "official"), "label": ("max", "mean", "support:2"), "note": ("why",), "reason": ("why",),
+    "author": ("tester",), "text": ("Why?",), "texts": ("Why?", "Who?"), "words": ("text of",), "by": ("agreement",),
+    "name": ("mine", "self-rating"), "since": ("2026-01-01",), "rating": ("3",), "value": ("2",), "version": ("1",),
+    "before": ("1",), "bank_version": ("1",), "keys": ("1",), "output": ("out.csv", "out.jsonl", "-", "out"),
+    "baseline": ("r1",),
+}  # fmt: skip
+"""Values that mean something in the project, by the name of a parameter."""
+# The last ones never end, or nobody writes into them: a command that reads one whole hangs.
+PATHS = ("sent-0",) * 8 + ("missing", ".", "/dev/null", "a" * 300, "out.csv", "/dev/zero", "pipe", "/proc/self/mem")
+SIZES = ("0", "1", "2", "5", "-1", str(2**31), str(2**63), "9" * 40, "nan", "inf", "1e308", "x")
+# A text that a shell can hand on, and that names no file outside the folder.
+HOSTILE = (texts() | st.just(LONE)).map(lambda text: text.replace("\0", "").replace("/", "_")[:50_000])
+
+
+def _commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*words, name))
+        elif (path := " ".join((*words, name))) not in LEFT_OUT:
+            yield path, command
+
+
+COMMANDS = dict(_commands(cli))
+
+
+@st.composite
+def command_lines(draw: DrawFn) -> tuple[str, list[str], File]:
+    """The words of a command, its arguments, and a file that it may name."""
+    words = draw(st.sampled_from(sorted(COMMANDS)))
+    args = words.split()
+    for parameter in COMMANDS[words].params:
+        needed = parameter.required or isinstance(parameter, click.Argument)
+        if parameter.name not in ("project_path", "help") and draw(st.integers(0, 9)) < (9 if needed else 2):
+            args += _given(draw, parameter)
+    if draw(st.integers(0, 6)):
+        args += ["--project", PROJECT]
+    if draw(st.integers(0, 9)) == 0:
+        args.insert(draw(st.integers(0, len(args))), draw(HOSTILE))
+    kind = args[1] if args[0] == "import" and args[1] in GOOD["kind"] else None
+    return words, args, draw(files(kind))
+
+
+def _given(draw: DrawFn, parameter: click.Parameter) -> list[str]:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return [parameter.opts[0]]
+    many = parameter.nargs == -1 or parameter.multiple
+    values = [_value(draw, parameter) for _ in range(draw(st.integers(1, 2)) if many else 1)]
+    if isinstance(parameter, click.Option):
+        return [piece for value in values for piece in (parameter.opts[-1], value)]
+    return values
+
+
+def _value(draw: DrawFn, parameter: click.Parameter) -> str:
+    if isinstance(parameter.type, click.Path):
+        return draw(st.sampled_from(PATHS))
+    if draw(st.integers(0, 3)) == 0:
+        return draw(HOSTILE)
+    if isinstance(parameter.type, click.Choice):
+        return str(draw(st.sampled_from(list(parameter.type.choices))))
+    if parameter.name in GOOD:
+        return draw(st.sampled_from(GOOD[parameter.name]))
+    if isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType):
+        return draw(st.sampled_from(SIZES))
+    return draw(st.sampled_from(("q0", "r1", "assessors", "nDCG@10")) | HOSTILE)
+
+
+def test_a_command_ends_with_a_code_and_says_why(bench: Bench) -> None:
+    @fuzzed(25)
+    @given(command_lines())
+    def holds(line: tuple[str, list[str], File]) -> None:
+        words, args, file = line
+        with bench.copied() as path:
+            Path("sent-0").write_bytes(file.data)
+            os.mkfifo("pipe")
+            with in_time():
+                code, out, err = run_words([str(path) if word == PROJECT else word for word in args])
+            assert code in (0, 1, 2)
+            lines = err.split("\n")[:-1]
+            said = [number for number, line in enumerate(lines) if line.startswith("exam: ")]
+            assert not said or said[-1] == len(lines) - 1, f"a message is not one line: {err}"
+            assert not code or said or "Usage: " in err, f"a command fails and does not say why: {err}"
+            assert len(lines) <= MOST_LINES or "Usage: " in err, err
+            for text in lines:
+                one_line(text)
+            if code == 0 and "--json" in args and not {"--help", "-h"} & set(args):
+                json.loads(out, parse_constant=_refuse)
+            reads = only_reads(words, defaultdict(object))
+            if PROJECT in args and (code == 2 or reads):
+                project = open_project(path)
+                try:
+                    assert bench.content(project) == bench.before, f"{words} changes the project"
+                finally:
+                    project.close()
+
+    holds()
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,151 @@
+"""Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and scoring settings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from core import bank, labels
+from core.bank import editing
+from core.errors import WorkbenchError
+from core.labels import Policy
+from core.leaderboard import leaderboard
+from core.measures import MEASURES, parse_measure
+from core.project import Project, judging
+from core.types import Asked, GraderSpec, Question
+from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
+from tests.fuzz.strategies import LONE, texts
+
+READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["answer_key", "choices"]})
+QUESTION = "q0/x0"
+NUMBERS = (0, 1, 3, 5, 6, -1, 2**40)
+WEIGHTS = (0.0, 1.0, -1.0, 0.5, 1e-320, 1e16, 1e308, -1e308, math.nan, math.inf, -math.inf, float(2**62))
+# A shell hands half characters on.
+WORDS = texts() | st.sampled_from(("Why?", "What?", LONE))
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": WORDS,
+        "weight": st.sampled_from(WEIGHTS),
+        "answer_key": st.none() | WORDS,
+        "choices": st.lists(WORDS, max_size=3).map(tuple),
+        "kind": st.sampled_from(("question", "nugget", "choice")) | texts(),
+        "subtopic_id": st.none() | WORDS,
+        "note": WORDS,
+        "query_id": st.just("q0") | texts(),
+    },
+)
+Act = Callable[[Project, Question, str, int, str], object]
+
+
+def _paste(project: Project, question: Question, text: str, number: int, author: str) -> None:
+    bank.save(project, editing.pasted("q1", text)[0], "pasted", AUTHOR)
+
+
+def _merge(project: Project, question: Question, text: str, number: int, author: str) -> None:
+    others = [other for other in bank.questions(project) if other.query_id == "q0"][1:]
+    bank.save(project, editing.merged([question, *others], text), "merged", AUTHOR)
+
+
+ACTS: dict[str, Act] = {
+    "save": lambda project, question, text, number, author: bank.save(project, [question], text, AUTHOR),
+    "draft": lambda project, question, text, number, author: bank.put_drafts(project, AUTHOR, [question]),
+    "paste": _paste,
+    "split": lambda project, question, text, number, author: bank.save(
+        project, editing.split(question, text.splitlines()), "split", AUTHOR
+    ),
+    "merge": _merge,
+    "override": lambda project, question, text, number, author: labels.override(
+        project, QUESTION, "p1", number, text, author
+    ),
+    "judge": lambda project, question, text, number, author: judging.judge(project, "q0", "p1", number, author, text),
+}
+
+
+def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: int, author: str) -> None:
+    question = next(question for question in bank.questions(project) if question.question_id == QUESTION)
+    ACTS[act](project, replace(question, **fields), text, number, author)
+    for kept in bank.questions(project):
+        assert math.isfinite(kept.weight)
+        asked = READS_KEYS.asked_text(kept)
+        written = Asked((kept.text or "").strip(), kept.answer_key or "", kept.choices)
+        assert asked is None or Asked.read(asked, READS_KEYS.reads) == written, "a grader is asked something else"
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_an_edit_is_refused_as_a_whole_or_sound(bench: Bench, act: str) -> None:
+    lines = st.lists(WORDS, min_size=1, max_size=3).map("\n".join)
+
+    @fuzzed(8)
+    @given(FIELDS, lines, st.sampled_from(NUMBERS), st.just(AUTHOR) | WORDS)
+    @example({"weight": math.nan}, "why", 1, AUTHOR)
+    @example({"weight": math.inf}, "why", 6, LONE)
+    @example({"answer_key": "key\x1fanswer", "text": " padded "}, "a\nb", -1, "a\nb")
+    def holds(fields: dict[str, Any], text: str, number: int, author: str) -> None:
+        bench.tries(lambda project: _do(project, act, fields, text, number, author))
+
+    holds()
+    assert bench.content(bench.rehearsal) == bench.before
+    plain = ({"note": "a note"}, "What is it?\nWho is it?", 1, "ann")
+    assert bench.tries(lambda project: _do(project, act, *plain))
+
+
+def test_an_edited_bank_goes_out_and_comes_again(bench: Bench) -> None:
+    @fuzzed(4)
+    @given(FIELDS)
+    @example({"text": "=cmd|' /C calc'!A0", "answer_key": "a|b", "choices": ("a|b", "\\&"), "note": "'=1"})
+    def holds(fields: dict[str, Any]) -> None:
+        with bench.copy() as project:
+            try:
+                _do(project, "save", fields, "why", 1, AUTHOR)
+            except WorkbenchError as error:
+                refused_well(error)
+                return
+            sound(project)
+            goes_out(project)
+            comes_again(project)
+
+    holds()
+
+
+NAMES = (
+    *MEASURES, "EXAM-Cover", "EXAM-Cover@5", "Cover@1", "n-EXAM@5", "EXAM-Cover@3/pool", "ROUGE-1@5", "chrF@5",
+    "P(rel=2)@5", "SetF(beta=0.5)", "nDCG(dcg='exp-log2')@5", "AP(rel=0)", "AP(judged_only=True)", "Success@1", "infAP",
+    "P@0", "P@-1", "nDCG@100000", "nDCG@100001", "P@99999999999999999999", "n-EXAM@99999999999999999999",
+    "EXAM-Cover@99999999999999999999", "SetF(beta=1e999)", "alpha_nDCG(alpha=2)@5", "ERR@20", "RBP(p=1)", "map",
+    "recall@10", "__import__('os')@1",
+)  # fmt: skip
+SPOILT = st.builds(
+    lambda name, text, at: name[: len(name) * at // 9] + text + name[len(name) * at // 9 :],
+    st.sampled_from(NAMES), texts(), st.integers(0, 9),
+)  # fmt: skip
+LARGE = st.sampled_from((-(2**63), -1, 0, 1, 2, 5, 6, 20, 2**31, 2**63, 10**30))
+RULES = st.sampled_from(("max", "mean", "support:2", "support:0", f"support:{10**30}")) | texts()
+POLICIES = st.fixed_dictionaries(
+    {},
+    optional={"grader": st.just("test grader") | texts(), "bank_version": LARGE, "min_rating": LARGE, "cutoff": LARGE,
+              "label": RULES, "min_judgment": LARGE, "weighted": st.booleans()},
+)  # fmt: skip
+
+
+def test_a_measure_and_scoring_settings_are_refused_or_give_numbers(bench: Bench) -> None:
+    @fuzzed(60)
+    @given(st.sampled_from(NAMES) | SPOILT, POLICIES, st.sampled_from(("exam", "assessors", "official")) | texts())
+    def holds(name: str, settings: dict[str, Any], source: str) -> None:
+        try:
+            measure = parse_measure(name)
+            assert str(parse_measure(str(measure))) == str(measure), "a standard name names another measure"
+            found = leaderboard(bench.rehearsal, name, source, Policy(**settings))
+        except WorkbenchError as error:
+            refused_well(error)
+        else:
+            json.dumps(found.as_dict(), allow_nan=False)
+
+    holds()
