@@ -45,7 +45,7 @@ def test_a_part_of_a_refused_input_is_noticed(bench: Bench) -> None:
     def half(project: Project) -> None:
         with project.transaction() as cursor:
             cursor.execute("UPDATE queries SET text = 'half'")
-        raise InputError("The second half is refused.")
+        raise InputError("refused-half", "The second half is refused.")
 
     with pytest.raises(AssertionError):
         bench.tries(half)
