@@ -244,7 +244,7 @@ ELSEWHERE = {
     # Within a working folder, within `written`, or the whole copy that another process makes there.
     "core/cli/export.py": 1,
     "core/exchange/parquet/project.py": 2,
-    "core/exchange/shards.py": 1,
+    "core/exchange/grade_files.py": 1,
     # Standard input, before it is sent.
     "core/cli/through.py": 3,
     "core/project/backups.py": 2,

@@ -9,7 +9,7 @@ from pathlib import Path
 from core.audit import audit_files
 from core.catalogue import how_to_grade
 from core.cli.guests import deliver
-from core.cli.options import counted, tell
+from core.cli.options import at_a_shell, counted, tell
 from core.errors import GradingError, InputError
 from core.exchange import (
     Manifest,
@@ -21,6 +21,7 @@ from core.exchange import (
     board_tsv,
     bundle,
     bundle_again,
+    export_grades,
     export_project,
     graded_file,
     manifest_json,
@@ -86,17 +87,23 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
     return content
 
 
-def export_folder(project: Project, asked: Asked) -> None:
-    """Write the whole project as Parquet.
+def export_folder(project: Project, what: str, asked: Asked) -> None:
+    """Write the whole project, or its grades with rankings and questions, as Parquet.
 
     Raises:
         InputError: it cannot be written.
     """
     if asked.output == "-":
         raise InputError(
-            "folder-to-standard-output", "A project cannot go to standard output.", "Name a folder or a .zip file."
+            "folder-to-standard-output",
+            "A folder cannot go to standard output.",
+            "Name a folder; a project can go to a .zip file.",
         )
-    rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
+    if what == "grades":
+        at_a_shell()
+        rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
+    else:
+        rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
     tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
@@ -212,5 +219,7 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "bundle": _bundle,
 }
 
-EXPORTS = (*_CONTENTS, "project")
+FOLDERS = ("project", "grades")
+"""Exports of several files."""
+EXPORTS = (*_CONTENTS, *FOLDERS)
 """What can be exported."""

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from core.bank import counts
-from core.cli.export import EXPORTS, Asked, export_file, export_folder
+from core.cli.export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from core.cli.guests import File
 from core.cli.options import (
     at_a_shell,
@@ -193,6 +193,7 @@ def export(
     exam: items as exam.json. responses-matrix: answers of examinees as CSV. --source QUERY picks one of several exams.
     runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides.
     project: everything, as a folder or .zip of Parquet files for exam import project.
+    grades: a folder of Parquet files for exam file-leaderboard.
     """
     if manifest and what not in ("qrels", "bundle"):
         raise InputError(
@@ -208,8 +209,8 @@ def export(
         _check_alone(manifest)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
     with opened(project_path) as project:
-        if what == "project":
-            export_folder(project, asked)
+        if what in FOLDERS:
+            export_folder(project, what, asked)
             content = b""
         else:
             content = export_file(project, what, asked)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from core.bank import check_version
-from core.catalogue import find_grader, prompts, remember_settings
+from core.catalogue import find_grader, remember_settings
 from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, Guest, close_unfinished, guest
@@ -31,7 +31,8 @@ from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines, tell_of_calls
 from core.errors import GradingError, InputError
 from core.formats import Source
-from core.graders import Cluster, Grader, RayGrader, ShardFolder, current, is_remote, is_shard
+from core.graders import grade_plan as grade_on_ray
+from core.graders import holds_grades
 from core.grading import (
     BackgroundJob,
     PriceTag,
@@ -45,8 +46,7 @@ from core.grading import (
     run_job,
     start_job,
     take_in,
-    take_in_folder,
-    take_in_shards,
+    take_in_grades,
     write_missing,
 )
 from core.project import Project, current_author
@@ -96,7 +96,7 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
     "-o",
     "--output",
     type=File(written=True, path_type=Path, dir_okay=False),
-    help="Write the missing calls to this file, for another engine: a batch file, or Parquet where it ends so.",
+    help="Write the missing calls or pairs to this file, for another engine: .jsonl (calls only) or .parquet.",
 )
 @click.option(
     "--after",
@@ -125,7 +125,8 @@ def plan(
         _tell_unknown(project, spec, version, scope)
         found = asdict(make_plan(project, spec, version, scope))
         if output is not None:
-            written = write_missing(project, grader, output, version, scope, list(map(Source.of, map(str, answers))))
+            sources = [Source.of(str(path)) for path in answers]
+            written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
             found |= asdict(written)
     if as_json:
@@ -133,7 +134,7 @@ def plan(
     else:
         textless = found.pop("without_text")
         if output is not None:
-            tell(f"{counted(written.calls, 'call')} written to {output}. Take the answers in with exam ingest.")
+            tell(f"{counted(written.calls, 'row')} written to {output}. Take the answers in with exam ingest.")
         print_table(("pairs", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
         if textless:
             tell(f"{textless:,} pooled passages have no text: they cannot be graded and are not counted here.")
@@ -158,14 +159,6 @@ def plan(
 @click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
 @click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
 @click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
-@click.option("--engine", type=click.Choice(["ray"]), help="Where a local model grades: on the workers of a cluster.")
-@click.option("--address", help="Of the Ray cluster; one on this computer where not given.")
-@click.option("--workers", type=Whole(1), help="Workers, each with a model; one a GPU or processor where not given.")
-@click.option(
-    "--shards",
-    metavar="FOLDER",
-    help="Where workers put what they graded: a folder that all of them share, or an address as s3://bucket/grades.",
-)
 @click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
@@ -181,10 +174,6 @@ def grade(
     batch: bool,
     batch_size: int | None,
     no_wait: bool,
-    engine: str | None,
-    address: str | None,
-    workers: int | None,
-    shards: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -192,18 +181,6 @@ def grade(
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
         raise InputError("option-missing", "--batch-size and --no-wait are for batches.", "Say --batch too.")
-    if engine is None and not (address is None and workers is None and shards is None):
-        raise InputError(
-            "option-missing", "--address, --workers and --shards are for a cluster.", "Say --engine ray too."
-        )
-    if shards is not None:
-        at_a_shell()
-    if engine and batch:
-        raise InputError(
-            "options-exclude-each-other",
-            "Batches are answered at an endpoint, and a cluster is none.",
-            "Leave one of them out.",
-        )
     request = Request(
         scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
         patience=patience,
@@ -225,12 +202,8 @@ def grade(
                 tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        if engine:
-            grader = _on_ray(project, chosen, grader, Cluster(address, workers, shards=shards))
-            if shards is not None:
-                _take_in_before(project, grader, shards)
         host = guest()
-        if host is None or isinstance(grader, RayGrader):
+        if host is None:
             control = make_control(project, grader, request, tell_of_calls())
             final = run_job(project, grader, request, current_author(), _watch(), control)
         else:
@@ -239,8 +212,6 @@ def grade(
                 print_json({"grader": grader.spec.name, "state": job.progress.state})
                 return
             final = _follow(job, host)
-        if isinstance(grader, RayGrader):
-            grader.close()
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
@@ -266,9 +237,10 @@ def grade(
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
-    """Take in answers to the calls that exam plan -o wrote, or shards of grades that exam grade --shards left.
+    """Take in answers or grades for what exam plan -o wrote.
 
-    With the same grader, in any order, any number of times. For a folder all Parquet files in it are meant.
+    Give the same grader. The order of the files does not matter, and you can give them again. For a folder, all
+    Parquet files in it are taken in.
     """
     if lacking := [path for path in files if not path.exists()]:
         if guest() is not None:
@@ -280,19 +252,17 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
         raise InputError("no-such-file", f"{lacking[0]}: there is no such file.")
     files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
     if not files:
-        raise InputError(
-            "no-such-file", "There is no Parquet file in the folder.", "Name the folder that workers put shards into."
-        )
-    graded = [is_shard(path) for path in files]
+        raise InputError("no-such-file", "No Parquet file in the folder.", "Name the folder of exam grade-plan.")
+    graded = [holds_grades(path) for path in files]
     if any(graded) and not all(graded):
         raise InputError(
-            "mixed-shards", "Some of the files are shards of grades, others are answers.", "Take them in apart."
+            "mixed-files", "Some of the files hold grades, others hold answers.", "Take them in separately."
         )
     with opened(project_path) as project:
         close_unfinished(project)
         grader = chosen.make(project)
         if any(graded):
-            taken = take_in_shards(project, grader, files, current_author())
+            taken = take_in_grades(project, grader, files, current_author())
         else:
             taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:
@@ -316,36 +286,36 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
         tell(taken.remarks)
 
 
-def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Cluster) -> RayGrader:
-    """The grader on the workers of a cluster.
-
-    Raises:
-        InputError: it asks an endpoint, which grades for itself, or a token asks for a cluster.
-    """
-    # Whatever answers at the address of a cluster runs code here.
-    if not current().any_address:
-        raise InputError(
-            "cluster-with-token", "A token cannot grade on a cluster.", "Leave out --engine, or grade at a shell."
-        )
-    if is_remote(grader):
-        raise InputError(
-            "cluster-for-endpoint",
-            "This grader asks an endpoint: workers would only wait for it.",
-            "Grade without --engine, or with --batch.",
-        )
-    return RayGrader(grader.spec, chosen.kind, chosen.parameters, prompts(project), cluster)
-
-
-def _take_in_before(project: Project, grader: Grader, place: str) -> None:
-    """Take in what workers put into a folder for a job that did not come to take it in."""
-    folder = ShardFolder(place)
-    folder.make()
-    found = take_in_folder(project, grader, folder, current_author())
-    if found.taken.graded or found.taken.failed:
-        tell(f"Taken in from {place}: {counted(found.taken.graded, 'pair')} graded, {found.taken.failed:,} failed.")
-    if found.others:
-        tell(
-            f"{counted(found.others, 'shard')} there cannot be read, or are about texts that are not here: passed over."
+@click.command("grade-plan")
+@click.argument("plan", type=File(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=File(True, path_type=Path),
+    required=True,
+    help="Folder for the grades; rows in it are not asked again.",
+)
+@click.option("--address", help="Of a Ray cluster, as head:6379; this computer alone if not given.")
+@click.option(
+    "--workers", type=Whole(1), help="Workers, each with a model; one for each GPU or processor if not given."
+)
+@click.option("--gpus", type=click.FloatRange(min=0), help="GPUs of each worker; 1 if the cluster has any.")
+@json_option
+def grade_plan(
+    plan: Path, output: Path, address: str | None, workers: int | None, gpus: float | None, as_json: bool
+) -> None:
+    """Grade a plan on a Ray cluster; no project is needed. Take the grades in with exam ingest."""
+    at_a_shell()
+    done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
+    if as_json:
+        print_json(asdict(done))
+    else:
+        tell(f"{output} has {done.done:,} of {counted(done.rows, 'row')}, {done.done - done.before:,} of them new.")
+    if missing := done.rows - done.done:
+        raise GradingError(
+            "rows-without-grade",
+            f"{counted(missing, 'row')} without a grade: every worker that got them died.",
+            "See the logs of Ray, and run the command again. exam ingest takes in the others.",
         )
 
 

@@ -9,6 +9,8 @@ import click
 
 from core.audit import notice
 from core.cli.options import (
+    at_a_shell,
+    counted,
     json_option,
     opened,
     print_json,
@@ -18,9 +20,21 @@ from core.cli.options import (
     tell,
 )
 from core.cli.policy import policy_options
+from core.cli.progress import ProgressLines
 from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, PERS, Leaderboard, Per, QueryChoice, compare, leaderboard_per
+from core.leaderboard import (
+    DEFAULT_MEASURE,
+    PERS,
+    GradeFiles,
+    Leaderboard,
+    Per,
+    QueryChoice,
+    compare,
+    leaderboard_of_files,
+    leaderboard_per,
+)
 from core.measures import Ties
+from core.project import MEMORY, SPILL
 
 
 @click.command()
@@ -77,6 +91,42 @@ def leaderboard(
     _tell_basis(board)
     if board.says_ungraded:
         tell(board.says_ungraded)
+
+
+@click.command("file-leaderboard")
+@click.option("--grades", required=True, metavar="FILES", help="Parquet files of grades, as 'folder/*.parquet'.")
+@click.option("--runs", required=True, metavar="FILES", help="Rankings: run, query_id, passage_id, rank, score.")
+@click.option("--questions", metavar="FILES", help="Active questions with weights; if not given, each weighs 1.")
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="A measure of labels, as nDCG@10 or AP.")
+@click.option("--memory", envvar=MEMORY, metavar="AMOUNT", help=f"At most, as 4GB; {MEMORY} if not given.")
+@click.option("--spill", envvar=SPILL, metavar="FOLDER", help=f"For data beyond memory; {SPILL} if not given.")
+@policy_options
+@json_option
+def file_leaderboard(
+    grades: str,
+    runs: str,
+    questions: str | None,
+    measure: str,
+    memory: str | None,
+    spill: str | None,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Order the systems by grades in Parquet files, also beyond memory; no project is needed."""
+    at_a_shell()
+    lines = ProgressLines("queries")
+    found = leaderboard_of_files(
+        GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
+        lambda done, total: lines.say(done, total, over=done == total),
+    )  # fmt: skip
+    if as_json:
+        print_json(found.board.as_dict() | {"grades": found.grades, "failed": found.failed, "labels": found.labels})
+        return
+    print_table(
+        ("rank", "run", found.board.measure, "std error", "queries"),
+        [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
+    )
+    tell(f"From {counted(found.grades, 'grade')}, {found.failed:,} failed: {counted(found.labels, 'label')}.")
 
 
 def _tell_basis(board: Leaderboard) -> None:

@@ -8,6 +8,7 @@ from core.exchange.checking import CHECKS, Check, Finding, check
 from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
 from core.exchange.exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
+from core.exchange.grade_files import export_grades
 from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from core.exchange.parquet.project import export_project, import_project
 from core.exchange.publication import (
@@ -19,7 +20,6 @@ from core.exchange.publication import (
     read_manifest,
     reproduce,
 )
-from core.exchange.shards import export_shards
 
 __all__ = [
     "CHECKS",
@@ -41,8 +41,8 @@ __all__ = [
     "bundle_again",
     "bundled",
     "check",
+    "export_grades",
     "export_project",
-    "export_shards",
     "exporting",
     "graded_file",
     "import_files",

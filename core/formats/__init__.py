@@ -6,7 +6,7 @@ from core.formats import exam, graded, passages, queries, question_bank, trec_qr
 from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts, write_answer_verdicts
 from core.formats.answers import WrittenAnswer, read_answers
 from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
-from core.formats.batch_calls import URLS, Reply, WrittenCall, call_line, read_replies, write_calls
+from core.formats.batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem, item_id
 from core.formats.file_kind import FileKind
@@ -24,6 +24,7 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
+    "PARQUET",
     "SHEET_FORMS",
     "URLS",
     "AnswerVerdict",

@@ -21,8 +21,6 @@ from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_e
 from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
 from core.graders.base import Grader, Outcome, Pair, PairsToGrade
-from core.graders.cluster.on_ray import Cluster, RayGrader
-from core.graders.cluster.shards import Shard, ShardFolder, block_digest, is_shard, read_shard, write_shard
 from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
@@ -59,9 +57,10 @@ from core.graders.making import (
     LOCAL_MODEL,
     NORMALISATIONS,
     back_end_name,
-    back_ends_here,
     make_back_end,
 )
+from core.graders.on_ray import GradedPlan, GraderOnWorker, grade_plan
+from core.graders.pair_files import NamedGrade, PlannedGrader, holds_grades, read_grades, write_pairs
 from core.graders.prompts.prompt import (
     USES,
     Example,
@@ -124,19 +123,21 @@ __all__ = [
     "BackEnd",
     "BatchService",
     "Call",
-    "Cluster",
     "Completion",
     "Control",
     "EndpointBatch",
     "Example",
     "FetchMethod",
     "Fetched",
+    "GradedPlan",
     "Grader",
+    "GraderOnWorker",
     "HostKey",
     "InjectionTrial",
     "Kept",
     "Manners",
     "Messages",
+    "NamedGrade",
     "OfferedEndpoint",
     "Outcome",
     "Pair",
@@ -144,14 +145,12 @@ __all__ = [
     "Parsed",
     "PassingError",
     "Per",
+    "PlannedGrader",
     "Played",
     "Price",
     "Prompt",
-    "RayGrader",
     "ReadingGrader",
     "Sampling",
-    "Shard",
-    "ShardFolder",
     "Steps",
     "Tokens",
     "Told",
@@ -163,10 +162,8 @@ __all__ = [
     "address_of",
     "asked_by",
     "back_end_name",
-    "back_ends_here",
     "bare_choices",
     "batches_of",
-    "block_digest",
     "built_in",
     "check_further_fields",
     "checked_host",
@@ -175,11 +172,12 @@ __all__ = [
     "fence_mark",
     "fetch_all",
     "fill",
+    "grade_plan",
+    "holds_grades",
     "ill_formed",
     "in_order",
     "is_loopback",
     "is_remote",
-    "is_shard",
     "key_for",
     "key_position",
     "load_encoder",
@@ -203,8 +201,8 @@ __all__ = [
     "provide_endpoints",
     "provide_keys",
     "read",
+    "read_grades",
     "read_prompt",
-    "read_shard",
     "remade_from",
     "said_of_models",
     "same_address",
@@ -225,6 +223,6 @@ __all__ = [
     "with_examples",
     "without_thoughts",
     "word_match",
+    "write_pairs",
     "write_prompt",
-    "write_shard",
 ]

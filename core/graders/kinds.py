@@ -94,7 +94,7 @@ _KINDS = (
         Reading(
             "self-rating",
             "Self-rating",
-            {"transformers": "self-rating", "openai": "self-rating-chat", "vllm": "self-rating"},
+            {"transformers": "self-rating", "openai": "self-rating-chat"},
             plainly(self_rating),
         ),
     ),
@@ -105,7 +105,7 @@ _KINDS = (
         Reading(
             "answer",
             "Answer",
-            {"transformers": "answer", "openai": "answer", "vllm": "answer"},
+            {"transformers": "answer", "openai": "answer"},
             prepare_answer,
             tells=answer_tells,
             top=1,
@@ -144,7 +144,7 @@ _KINDS = (
         Reading(
             "direct",
             "Judge",
-            {"transformers": "Thomas", "openai": "Thomas", "vllm": "Thomas"},
+            {"transformers": "Thomas", "openai": "Thomas"},
             prepare_direct,
             tells=lambda prompt, parameters: prompt.name,
         ),

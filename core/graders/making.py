@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, TypeVar, get_args
 
 from core.errors import InputError
@@ -32,7 +31,7 @@ from core.types import GraderSpec, Kind
 Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
 
-BACK_ENDS = ("transformers", "openai", "vllm")
+BACK_ENDS = ("transformers", "openai")
 CHECKS = ("words", "edit-distance", "model")
 """How answers are checked: by words, by the paper's rule for words alone, or by asking a model."""
 CHOICES_BY = ("likelihood", "letter")
@@ -43,7 +42,6 @@ LOCAL_MODEL = "google/flan-t5-large"
 """The papers' model (exam-plus-plus, section 5.1)."""
 
 LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
-VLLM_SETTINGS = ("revision", "max_tokens_in")
 ENDPOINT_SETTINGS = (
     "base_url",
     "key_variable",
@@ -154,9 +152,8 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         told = reading.tells(prompt, parameters)
     else:
         told = "" if prompt.name in reading.prompts.values() else prompt.name
-    by = ", by vLLM" if where == "vllm" else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)}{by})"))),
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
         method=reading.name,
         model=model,
         prompt=prompt.name,
@@ -215,12 +212,6 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     check_types(parameters)
     from core.graders.local.back_end import ExtractiveBackEnd, model_identity
 
-    if parameters.get("back_end") == "vllm":
-        raise InputError(
-            "extractive-on-vllm",
-            "vLLM runs models that write; an extractive one cuts answers out of passages.",
-            "Leave back_end out; verify_back_end says where the model runs that checks them.",
-        )
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
     dtype = _dtype(parameters)
@@ -239,8 +230,6 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
         other, own["verify_model"] = make_back_end({name: value for name, value in verifier.items() if value})
         if dtype != USUAL["dtype"] and back_end_name(verifier) != "openai":
             own["verify_dtype"] = dtype
-        if back_end_name(verifier) == "vllm":
-            own["verify_back_end"] = "vllm"
     settings = {name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None}
     spec = GraderSpec(
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
@@ -258,17 +247,19 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
 
 
 def back_end_name(parameters: Parameters) -> str:
-    """The back end that parameters mean: what they say, else an endpoint where they give an address."""
-    return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
+    """The back end that parameters mean: the one that they name, or an endpoint if they have an address.
 
-
-def back_ends_here(chosen: str = "") -> list[str]:
-    """The back ends to be offered on this computer: vLLM is another one's to install, so it may not be here.
-
-    Args:
-        chosen: one that was chosen before, and so is among them.
+    Raises:
+        InputError: it is unknown, or vLLM in the process, which earlier versions had.
     """
-    return [name for name in BACK_ENDS if name in ("transformers", "openai", chosen) or find_spec(name)]
+    if parameters.get("back_end") == "vllm":
+        raise InputError(
+            "back-end-removed",
+            "The back end 'vllm' was removed; its grades stay.",
+            "Ask vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or write the calls with exam"
+            " plan --back-end openai -o FILE.parquet and run exam grade-plan on a Ray cluster.",
+        )
+    return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
 
 
 def make_back_end(
@@ -299,28 +290,12 @@ def make_back_end(
         return EndpointBackEnd(model, **settings), model
     from core.graders.local.back_end import TransformersBackEnd, model_identity
 
-    if back_end_name(parameters) == "vllm":
-        return _make_vllm(model, parameters, must_chat, sampling), model_identity(model, parameters.get("revision"))
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
     back_end = TransformersBackEnd(
         model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling
     )
     return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
-
-
-def _make_vllm(model: str, parameters: Parameters, must_chat: bool, sampling: Sampling | None) -> BackEnd:
-    """A model that vLLM runs in this process.
-
-    Raises:
-        InputError: the model has an encoder, as the one has that is taken where none is named.
-    """
-    from core.graders.local.vllm import VllmBackEnd, has_encoder
-
-    if model in ("", LOCAL_MODEL):
-        raise has_encoder(LOCAL_MODEL)
-    settings = {name: parameters[name] for name in VLLM_SETTINGS if parameters.get(name) not in (None, "")}
-    return VllmBackEnd(model, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling)
 
 
 def _dtype(parameters: Parameters) -> str:
@@ -335,7 +310,6 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
             where != "transformers" or variant == "likelihood",
             "it is for models on this computer that write, by the transformers library",
         ),
-        "device": (where == "vllm", "vLLM uses the GPU that it sees, which CUDA_VISIBLE_DEVICES says"),
         "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
         "api": (where != "openai", "it is for an endpoint"),
         "thinking_tokens": (where != "openai", "it is for an endpoint"),

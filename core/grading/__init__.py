@@ -28,7 +28,7 @@ from core.grading.drafting import (
     suggest,
     usual_settings,
 )
-from core.grading.elsewhere import Written, take_in, write_missing
+from core.grading.elsewhere import Written, take_in, take_in_grades, write_missing
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
@@ -43,7 +43,6 @@ from core.grading.replies import TakenIn
 from core.grading.request import LONGEST_PATIENCE, Request
 from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
-from core.grading.shards import FoundShards, take_in_folder, take_in_shards
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [
@@ -62,7 +61,6 @@ __all__ = [
     "Doubtful",
     "Drafter",
     "Failure",
-    "FoundShards",
     "KeyPassage",
     "Kind",
     "Ledger",
@@ -129,8 +127,7 @@ __all__ = [
     "suggest",
     "tag_of",
     "take_in",
-    "take_in_folder",
-    "take_in_shards",
+    "take_in_grades",
     "time_needed",
     "told_of",
     "trial_control",

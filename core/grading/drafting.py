@@ -10,6 +10,7 @@ from core.bank import Drafted, Generation, add_generations, cleaned
 from core.catalogue import named_graders, prompts
 from core.errors import GradingError, InputError
 from core.graders import (
+    BACK_ENDS,
     CUT_OFF,
     LOCAL_MODEL,
     BackEnd,
@@ -136,8 +137,12 @@ def drafting_control(project: Project, drafter: Drafter) -> Control:
 def usual_settings(project: Project) -> dict[str, str]:
     """Where a person most likely wants to ask: as the grader that was set up last and reads, else the papers' model."""
     names = ("back_end", "model", "base_url", "key_variable")
-    # An extractive model cuts answers out of passages; it cannot write.
-    known = [one for one in named_graders(project) if one.parameters.get("model") and one.kind != "extractive"]
+    # An extractive model cuts answers out of passages; it cannot write. The back end vLLM of earlier versions is gone.
+    known = [
+        one for one in named_graders(project)
+        if one.parameters.get("model") and one.kind != "extractive"
+        and one.parameters.get("back_end") in (None, *BACK_ENDS)
+    ]  # fmt: skip
     latest = max(known, key=lambda grader: grader.made_at).parameters if known else {"model": LOCAL_MODEL}
     settings = {name: str(latest[name]) for name in names if latest.get(name)}
     return settings | {"back_end": back_end_name(latest)}

@@ -1,26 +1,51 @@
-"""Grading elsewhere: the calls that are missing as a file, and the answers of any engine taken in as grades."""
+"""Grading elsewhere: missing calls or pairs in a file, and taking in the answers or grades."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from core.errors import Report
-from core.formats import Source, WrittenCall, read_replies, write_calls
-from core.graders import Grader, asked_by, in_order
+from core.catalogue import prompts
+from core.errors import InputError, Report
+from core.formats import PARQUET, Source, WrittenCall, read_replies, write_calls
+from core.graders import (
+    NOTHING_USED,
+    Grader,
+    NamedGrade,
+    Pair,
+    PlannedGrader,
+    asked_by,
+    in_order,
+    is_remote,
+    read_grades,
+    write_pairs,
+)
 from core.grading.pairs import pairs_to_grade, with_texts
-from core.grading.replies import CHUNK, TakenIn, Taking, by_pair, in_chunks, name_of, play_with, refuse_unknown
+from core.grading.replies import (
+    CHUNK,
+    TakenIn,
+    Taking,
+    by_pair,
+    fault_of,
+    in_chunks,
+    name_of,
+    pair_of,
+    play_with,
+    refuse_unknown,
+)
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project
+from core.types import Asked, Grade
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a file of calls holds.
+    """Counts of a plan that was written.
 
     Args:
-        calls: calls in it.
+        calls: rows in it: calls of an endpoint, or pairs for any other grader.
         settled: pairs that need no answer any more: a passage without words, a prompt too long for the model, or
             all answers are known. Taking the answers in, or grading here, gives them their grades.
     """
@@ -36,24 +61,35 @@ def write_missing(
     version: int,
     scope: Scope = EVERYTHING,
     answers: Sequence[Source] = (),
+    parameters: Mapping[str, Any] | None = None,
 ) -> Written:
-    """Write the calls that missing pairs need to a file, for any engine to answer.
+    """Write the missing pairs to a file, to be graded elsewhere.
 
-    A pair whose method asks twice stands there with its first call; with the answers to the first ones it is written
-    with its second.
+    For a model behind an endpoint the file has the calls, for any engine to answer. A pair whose method asks twice
+    has its first call there; with the answers to the first calls, its second. For any other grader the file has the
+    pairs with their texts, for `core.graders.grade_plan`.
 
     Args:
-        grader: one whose model is behind an endpoint; the endpoint is not asked.
-        path: JSONL in the form of a batch endpoint, or Parquet, by its name.
+        grader: its model is not asked.
+        path: Parquet; for calls also JSONL in the form of a batch endpoint. The name decides.
         version: bank version whose active questions are asked.
         scope: which of the missing pairs.
         answers: files of answers that are known already.
+        parameters: of the grader, as `make_grader` takes them; empty for None. A plan of pairs keeps them.
 
     Raises:
-        GradingError: the grader asks no endpoint.
         FileError: a file of answers cannot be used.
-        InputError: the file cannot be written.
+        InputError: the file cannot be written, or this grader has no calls and the file is not Parquet.
     """
+    if not is_remote(grader):
+        if path.suffix != PARQUET or answers:
+            raise InputError(
+                "grader-without-requests",
+                f"{grader.spec.name} makes no calls of an endpoint.",
+                "Write its pairs with -o FILE.parquet and without --after, or name a grader with --back-end openai.",
+            )
+        planned = PlannedGrader(grader.spec.method, parameters or {}, prompts(project), grader.spec.fingerprint)
+        return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
     api = asked_by(grader)
     report = Report()
     told = by_pair(read_replies(answers, report), grader, report)
@@ -73,6 +109,19 @@ def write_missing(
                     yield WrittenCall(name_of(grader, pair, played.body), api, played.body)
 
     return Written(write_calls(calls(), path), settled)
+
+
+def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> Iterator[tuple[str, Asked, str]]:
+    groups = pairs_to_grade(project, grader.spec, version, scope)
+    for pairs in in_chunks((pair for group in groups for pair in in_order(grader, group)), CHUNK):
+        texts = with_texts(project, grader.spec, pairs)
+        for pair in pairs:
+            asked, passage = texts.questions[pair[0]], texts.passages[pair[1]]
+            yield _name_of_pair(grader, pair, asked, passage), asked, passage
+
+
+def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str:
+    return name_of(grader, pair, {"question": asked.written, "passage": passage})
 
 
 def take_in(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
@@ -97,3 +146,56 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
         taking.take(replies)
     return taking.end()
+
+
+def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
+    """Take in files of grades, as `core.graders.grade_plan` makes them.
+
+    The result is the same in any order of files, and any number of times.
+
+    Args:
+        grader: the one that the plan was written for.
+        author: who takes them in.
+
+    Raises:
+        FileError: a row is not a grade of this grader for texts of this project. Nothing was changed.
+    """
+    report = Report()
+    # All files are checked before anything is written.
+    for path in paths:
+        try:
+            for rows in read_grades(path):
+                _refuse_unknown_grades(project, grader, rows, path.name, report)
+        except ValueError as error:
+            report.refuse(path.name, None, "unreadable-file", str(error))
+    report.raise_if_refused("Nothing was taken in. Give the files of exam grade-plan, with the grader of the plan.")
+    taking = Taking(project, grader, author)
+    for path in paths:
+        for rows in read_grades(path):
+            grades: dict[Pair, Grade] = {}
+            used = NOTHING_USED
+            for row in rows:
+                grades.setdefault(pair_of(row.name), row.grade)
+                used = used.plus(row.usage)
+            taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
+    return taking.end()
+
+
+def _refuse_unknown_grades(
+    project: Project, grader: Grader, rows: Sequence[NamedGrade], file: str, report: Report
+) -> None:
+    faults = {row.line: ("unknown-call", fault) for row in rows if (fault := fault_of(row.name, grader))}
+    ours = [row for row in rows if row.line not in faults]
+    texts = with_texts(project, grader.spec, [pair_of(row.name) for row in ours])
+    for row in ours:
+        question, passage = pair = pair_of(row.name)
+        asked, text = texts.questions.get(question), texts.passages.get(passage)
+        if asked is None or text is None or row.name != _name_of_pair(grader, pair, asked, text):
+            faults[row.line] = ("unknown-texts", "the pair was planned for texts that this project does not have")
+        elif (row.grade.rating or 0) > grader.spec.max_rating:
+            faults[row.line] = (
+                "rating-out-of-range",
+                f"the rating {row.grade.rating} is above {grader.spec.max_rating}",
+            )
+    for line, (code, fault) in faults.items():
+        report.refuse(file, line, code, fault)

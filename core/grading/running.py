@@ -12,7 +12,7 @@ from datetime import datetime
 from core.bank import check_version
 from core.catalogue import put_grader
 from core.errors import GradingError, WorkbenchError
-from core.graders import Control, Grader, Outcome, RayGrader, is_remote, said_of_models
+from core.graders import Control, Grader, Outcome, is_remote, said_of_models
 from core.grading.batching import run_batches
 from core.grading.billing import billed, told_of
 from core.grading.budgets import budget
@@ -73,10 +73,6 @@ def run_job(
 
     def batches() -> Iterator[Sequence[Outcome]]:
         chunks = (with_texts(project, grader.spec, pairs) for pairs in _chunks(groups))
-        if isinstance(grader, RayGrader):
-            # Workers that waited for the slowest of them after every chunk would be idle for most of a job.
-            yield from grader.grade_all(chunks, control)
-            return
         for texts in chunks:
             yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:

@@ -16,13 +16,13 @@ from core.leaderboard.comparison import (
     sides,
 )
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
+from core.leaderboard.files import FilesLeaderboard, GradeFiles, leaderboard_of_files
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
 from core.leaderboard.making import label_board, leaderboard
 from core.leaderboard.needs import pairs_needed, seen_by
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
 from core.leaderboard.scoring import judged_scores, label_scores, score_runs
-from core.leaderboard.shards import ShardBoard, Shards, shard_board
 
 __all__ = [
     "DEFAULT_MAX_K",
@@ -31,13 +31,13 @@ __all__ = [
     "PERS",
     "Comparison",
     "CoverCurves",
+    "FilesLeaderboard",
+    "GradeFiles",
     "Leaderboard",
     "Per",
     "Queries",
     "QueryChoice",
     "QueryScore",
-    "ShardBoard",
-    "Shards",
     "Shift",
     "System",
     "compare",
@@ -49,6 +49,7 @@ __all__ = [
     "label_board",
     "label_scores",
     "leaderboard",
+    "leaderboard_of_files",
     "leaderboard_per",
     "official_board",
     "order_systems",
@@ -58,6 +59,5 @@ __all__ = [
     "query_scores",
     "score_runs",
     "seen_by",
-    "shard_board",
     "sides",
 ]

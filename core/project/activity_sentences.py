@@ -340,7 +340,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
-    "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as shards{_named(d, 'file', ' into {}')}",
+    # Name of the action before "export grades".
+    "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as Parquet{_named(d, 'file', ' into {}')}",
+    "export grades": lambda d: f"wrote {_count(d.get('grades', 0))} grades as Parquet{_named(d, 'file', ' into {}')}",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
 

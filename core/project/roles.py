@@ -89,7 +89,7 @@ ACTS: Mapping[ActName, Rule] = {
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
          "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
          "target diff", "target list",
-         "shards board",
+         "file-leaderboard",
          "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
          "audit status"),
         ("GET jobs/current",), writes=False,
@@ -141,7 +141,7 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "grade": Rule(
         "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
-        ("grade", "batch cancel", "batch fetch"),
+        ("grade", "grade-plan", "batch cancel", "batch fetch"),
         ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
     ),
     "ask models": Rule(
@@ -164,8 +164,8 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
     "take everything out": Rule(
-        "organizer", "export the whole project, or its grades as shards", ("export", "home"),
-        ("export project", "shards export", "backup"),
+        "organizer", "export the whole project, or its grades with ids", ("export", "home"),
+        ("export project", "export grades", "backup"),
     ),
     "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back", "restore")),
     "organize": Rule(

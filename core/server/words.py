@@ -12,7 +12,7 @@ from core.cli.guests import File
 from core.cli.reading import READING
 from core.errors import InputError
 
-NOT_HERE = frozenset({"init", "demo", "serve", "restore", "shards"})
+NOT_HERE = frozenset({"init", "demo", "serve", "restore", "grade-plan", "file-leaderboard"})
 """Commands and groups of them that work on files of a computer, and so at a shell of it alone."""
 NOT_ASKED = frozenset({"project_path", "as_json", "author"})
 """Parameters that a request does not have: its token says which project and who, and its answer is JSON."""

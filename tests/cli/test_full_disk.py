@@ -36,7 +36,7 @@ ACTS = [
     "restore whole.duckdb", "init --project fresh.duckdb", "import project exported --project fresh.duckdb",
     "export qrels -o old.qrels --save-manifest manifest.json", "export bundle -o old.zip", "export bank -o old.jsonl",
     "export graded -o old.gz", "export runs -o runs.zip", "export project -o all.zip", "export project -o all",
-    "shards export -o shards",
+    "export grades -o grades",
 ]
 OLD = ("old.qrels", "old.zip", "old.jsonl", "old.gz")
 def is_whole(name):

@@ -16,8 +16,9 @@ from core.errors import FileError, InputError, Report
 from core.exchange.parquet import project
 from core.exchange.parquet.manifest import Table
 from core.formats import Source, detect, read_replies
-from core.graders.cluster.shards import Shard, read_shard, write_shard
-from core.leaderboard import Shards, shard_board
+from core.graders import NOTHING_USED, read_grades
+from core.graders.pair_files import grade_columns
+from core.leaderboard import GradeFiles, leaderboard_of_files
 from core.project import migrations
 from core.types import Grade
 from tests.made.fuzz_parquet import check, copied, exported, fit
@@ -88,15 +89,14 @@ def test_replies_of_unusual_types_are_refused_by_row_or_file(tmp_path: Path) -> 
             assert len(list(read_replies([Source(file.name, path=file)], report))) == 1 or report.problems, odd
 
 
-def test_shards_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
-    file = tmp_path / "shard.parquet"
-    file.write_bytes(write_shard(Shard("f", "b", "j", [(1, 2, Grade(4)), (1, 3, Grade(5))])))
-    usual = pq.read_table(file)
+def test_grades_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
+    file = tmp_path / "grades.parquet"
+    usual = grade_columns(["a", "b"], [Grade(4), Grade(5)], NOTHING_USED)
     for odd in ODD:
         for column in usual.column_names:
             put(file, usual, column, odd)
             try:
-                assert len(read_shard(file.read_bytes()).outcomes) == 2
+                assert sum(map(len, read_grades(file))) == 2
             except ValueError as error:
                 assert str(error)
 
@@ -114,8 +114,8 @@ def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> Non
     files = {name: tmp_path / f"{name}.parquet" for name in usual}
     for name, table in usual.items():
         pq.write_table(table, files[name])
-    shards = Shards(*map(str, files.values()))
-    assert shard_board(shards, "nDCG@10").board.systems
+    given = GradeFiles(*map(str, files.values()))
+    assert leaderboard_of_files(given, "nDCG@10").board.systems
     columns = [(name, column) for name, table in usual.items() for column in table.column_names]
     cases = [(*columns[number % len(columns)], odd) for number, odd in enumerate(ODD)]
     cases += [
@@ -124,7 +124,7 @@ def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> Non
     for name, column, odd in cases:
         put(files[name], usual[name], column, odd)
         try:
-            board = shard_board(shards, "nDCG@10").board
+            board = leaderboard_of_files(given, "nDCG@10").board
             assert all(0 <= system.score <= 1 for system in board.systems)
         except InputError as error:
             assert error.message

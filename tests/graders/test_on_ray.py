@@ -1,97 +1,157 @@
-"""Grading on the workers of a cluster, as far as it goes without one; bench/ray_drill.py drills it on two nodes."""
+"""Grading plans elsewhere: the worker, the files, and taking grades in; bench/ray_drill.py drills a cluster."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import GradingError
-from core.graders import (
-    Cluster,
-    Control,
-    Pair,
-    PairsToGrade,
-    RayGrader,
-    Shard,
-    ShardFolder,
-    Usage,
-    built_in,
-    make_grader,
-    read_shard,
-    write_shard,
+from core.errors import FileError, GradingError, InputError
+from core.formats import PARQUET, Source
+from core.graders import NOTHING_USED, Grader, Usage, grade_plan, holds_grades, make_grader, read_grades, remade_from
+from core.graders.on_ray import GraderOnWorker, _set_damaged_aside, check_vllm_calls, vllm_reply, vllm_request
+from core.graders.pair_files import grade_columns, planned_grader
+from core.grading import (
+    Request,
+    Scope,
+    jobs,
+    make_plan,
+    pairs_to_grade,
+    run_job,
+    take_in,
+    take_in_grades,
+    usual_settings,
+    write_missing,
 )
-from core.graders.cluster.blocks import BLOCK, TRIES, Block, Blocks, read_row
-from core.graders.cluster.desk import NOTHING, Desk, Started
-from core.graders.cluster.worker import Graders
-from core.types import Asked, Grade
+from core.grading.replies import Taking
+from core.project import Project, open_project
+from core.types import Grade, GraderSpec, Question
+from tests.made.projects import copy_of, fill
+from tests.made.shell import printed, shell_on
 
-QUESTIONS = {1: Asked("What is gold?"), 2: Asked("What is tin?", "a metal", ("a metal", "a gas"))}
-PASSAGES = {7: "Gold is a metal.", 8: "Tin is a metal, too."}
-PAIRS = [(1, 7), (2, 8), (2, 7)]
-
-
-def made(folder: ShardFolder | None = None, job: str = "job") -> Graders:
-    return Graders("embedding", {}, built_in(), folder, job)
-
-
-def test_a_worker_gives_the_grades_that_the_grader_gives_here() -> None:
-    worker, here = made(), make_grader("embedding", {})
-    expected = [one for batch in here.grade(QUESTIONS, PASSAGES, PAIRS, Control()) for one in batch]
-    travelled = read_row(Block(3, PAIRS, QUESTIONS, PASSAGES).row())
-    assert (travelled.number, travelled.questions) == (3, QUESTIONS)
-    shard = read_shard(write_shard(worker.shard(travelled)))
-    assert [one[:2] for one in shard.outcomes] == PAIRS
-    assert sorted(shard.outcomes, key=lambda one: one[:2]) == sorted(expected, key=lambda one: one[:2])
-    assert worker.fingerprint == shard.fingerprint == here.spec.fingerprint
+QUESTIONS = [
+    Question("q1/a", "q1", "Which A?", answer_key="gold"),
+    Question("q2/c", "q2", "Which C?", "choice", answer_key="tin", choices=("tin", "zinc")),
+]
+CALLS = {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"}
 
 
-def test_a_pair_that_breaks_the_grader_has_failed_and_the_others_have_not() -> None:
-    outcomes, _ = made().grade(QUESTIONS, PASSAGES, [*PAIRS, (1, 9)])
-    assert {(question, passage) for question, passage, grade in outcomes if grade.rating is not None} == set(PAIRS)
-    (reason,) = [grade.reason for _, passage, grade in outcomes if passage == 9]
-    assert reason == "the grader broke: KeyError: 9"
+def filled(project: Project) -> None:
+    fill(project, QUESTIONS, {}, {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}})
 
 
-def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    grader = RayGrader(make_grader("embedding", {}).spec, "embedding", {}, built_in(), Cluster())
-    assert list(grader.grade(QUESTIONS, PASSAGES, [], Control())) == []
-    with pytest.raises(GradingError, match="Ray cannot be loaded") as refused:
-        next(iter(grader.grade(QUESTIONS, PASSAGES, PAIRS, Control())))
-    assert 'pip install "exam-workbench[ray]"' in refused.value.hint
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(filled, tmp_path)
 
 
-@pytest.mark.parametrize("store", ["folder", "memory"])
-def test_what_lies_in_the_folder_is_not_graded_again_but_for_what_failed_in_another_job(
-    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = ShardFolder(str(tmp_path / "shards") if store == "folder" else "memory://shards")
-    folder.make()
-    block = Block(0, [*PAIRS, (1, 9)], QUESTIONS, {**PASSAGES, 9: ""})
-    first = made(folder).shard(block)
-    assert folder.names(first.fingerprint) == [first.name]
-    asked: list[Pair] = []
-    grade = Graders.grade
+def grades(project: Project) -> list[tuple[Any, ...]]:
+    return project.rows(
+        "SELECT question_text_key, passage_text_key, rating, defaulted, answer, raw FROM grades ORDER BY ALL"
+    )
 
-    def counted(self: Graders, *given: object) -> object:
-        asked.extend(given[2])  # type: ignore[call-overload]
-        return grade(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Graders, "grade", counted)
-    failed = [one[:2] for one in first.outcomes if one[2].rating is None]
-    assert failed == [(1, 9)]
-    assert made(folder).shard(block).outcomes == first.outcomes
-    assert asked == []
-    assert made(folder, "another").shard(block).outcomes == first.outcomes
-    assert asked == failed
-    folder.write(first.name, b"damaged")
-    assert made(folder).shard(block).outcomes == first.outcomes
-    assert read_shard(folder.read(first.name) or b"").outcomes == first.outcomes
+def planned(project: Project, grader: Grader, path: Path, **parameters: Any) -> pa.Table:
+    write_missing(project, grader, path, 1, parameters=parameters)
+    return pq.read_table(path)
+
+
+def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project: Project, tmp_path: Path) -> None:
+    grader = make_grader("embedding", {})
+    plan = tmp_path / "plan.parquet"
+    table = planned(project, grader, plan, key_variable="SECRET")
+    assert table.num_rows == 5 and b"SECRET" not in plan.read_bytes()
+    passages = table["passage"].to_pylist()
+    assert [text for text, before in zip(passages, [None, *passages], strict=False) if text != before] == sorted(
+        set(passages), key=passages.index
+    ), "pairs with the same passage follow each other"
+    made = planned_grader(plan)
+    assert made is not None and made.fingerprint == grader.spec.fingerprint
+    worker = GraderOnWorker(made)
+    files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    pq.write_table(worker(table.slice(0, 3)), files[0])
+    pq.write_table(worker(table.slice(2)), files[1])
+    assert worker(table.slice(0, 0)).num_rows == 0
+    assert all(map(holds_grades, files)) and not holds_grades(plan)
+    taken = take_in_grades(project, grader, files, "ann")
+    assert (taken.graded, taken.failed, taken.known) == (5, 0, 1)
+    before, count = grades(project), len(jobs(project))
+    again = take_in_grades(project, grader, files[::-1], "ann")
+    assert (again.graded, again.known, len(jobs(project))) == (0, 6, count)
+    assert make_plan(project, grader.spec, 1).to_grade == 0
+    for other in copy_of(filled, tmp_path / "other"):
+        run_job(other, grader, Request(), "ann")
+        assert grades(other) == before != []
+
+
+def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_path: Path) -> None:
+    class Echo:
+        def grade(self, questions: Any, passages: Any, pairs: Any, control: Any) -> Iterator[Any]:
+            control.add(Usage(len(pairs), 100, 10))
+            if any(passages[passage].startswith("words of p2") or "p2" in passages[passage] for _, passage in pairs):
+                raise KeyError("p2")
+            yield [
+                (q, p, Grade(1, answer=json.dumps([questions[q].answer_key, *questions[q].choices]))) for q, p in pairs
+            ]
+
+    grader = make_grader("choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"})
+    local = make_grader("embedding", {})
+    table = planned(project, local, tmp_path / "plan.parquet")
+    assert grader.spec.reads and not local.spec.reads
+    worker = GraderOnWorker.__new__(GraderOnWorker)
+    worker._grader = Echo()  # type: ignore[assignment]
+    rows = table.to_pylist()
+    for row in rows:
+        row |= {"answer_key": "tin", "choices": ["tin", "zinc"]}
+    done = worker(pa.Table.from_pylist(rows, table.schema)).to_pylist()
+    assert {row["answer"] for row in done if row["rating"] == 1} == {'["tin", "tin", "zinc"]'}
+    failed = [row for row in done if row["rating"] is None]
+    assert [(row["status"], "KeyError" in row["reason"]) for row in failed] == [("failed", True)]
+    assert sum(row["calls"] for row in done) > 0
+
+
+def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) -> None:
+    planned(project, make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
+    made = planned_grader(tmp_path / "plan.parquet")
+    assert made is not None
+    with pytest.raises(GradingError):
+        GraderOnWorker(made)
+
+
+def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, tmp_path: Path) -> None:
+    grader = make_grader("embedding", {})
+    table = planned(project, grader, tmp_path / "plan.parquet")
+    name = table["custom_id"][0].as_py()
+    good = grade_columns([name], [Grade(2)], NOTHING_USED)
+    file = tmp_path / "grades.parquet"
+    cases = [
+        grade_columns([name[:-1] + ("0" if name[-1] != "0" else "1")], [Grade(2)], NOTHING_USED),
+        grade_columns([name], [Grade(6)], NOTHING_USED),
+        grade_columns([name], [Grade(None)], NOTHING_USED),
+        grade_columns([name], [Grade(3, "failed")], NOTHING_USED),
+        grade_columns(["0" * 12 + ".1.2.3"], [Grade(2)], NOTHING_USED),
+        grade_columns(["nonsense"], [Grade(2)], NOTHING_USED),
+        good.drop_columns(["rating"]),
+    ]
+    for case in cases:
+        pq.write_table(
+            pa.concat_tables([good, case], promote_options="default") if case.num_columns == good.num_columns else case,
+            file,
+        )
+        with pytest.raises(FileError):
+            take_in_grades(project, grader, [file], "ann")
+    assert jobs(project) == []
+    pq.write_table(good, file)
+    assert take_in_grades(project, grader, [file], "ann").graded == 1
 
 
 @given(
@@ -106,84 +166,151 @@ def test_what_lies_in_the_folder_is_not_graded_again_but_for_what_failed_in_anot
             distribution=st.none() | st.tuples(*[st.floats(0, 1)] * 6),
         )
         | st.builds(Grade, st.none(), st.just("failed"), raw=st.text(), reason=st.text()),
+        min_size=1,
         max_size=4,
     )
 )
-def test_a_shard_reads_back_as_it_was_written(grades: list[Grade]) -> None:
-    shard = Shard("f", "b", "j", [(number, 7, grade) for number, grade in enumerate(grades)], Usage(3, 200, 10, 0.5))
-    assert read_shard(write_shard(shard)) == shard
+def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]) -> None:
+    file = tmp_path_factory.getbasetemp() / "grades.parquet"
+    pq.write_table(grade_columns([f"a{n}" for n in range(len(grades))], grades, Usage(3, 200, 10)), file)
+    (rows,) = read_grades(file)
+    assert [row.grade for row in rows] == grades
+    assert [row.usage for row in rows] == [Usage(3, 200, 10), *[NOTHING_USED] * (len(grades) - 1)]
 
 
-def test_a_shard_that_is_none_or_says_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be read as a shard"):
-        read_shard(b"PAR1 no")
-    for grade in (Grade(None, "graded"), Grade(3, "failed"), Grade(-1)):
-        with pytest.raises(ValueError, match="rating"):
-            read_shard(write_shard(Shard("f", "b", "j", [(1, 7, grade)])))
+def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
+    grader = make_grader("embedding", {})
+    for name in ("calls.jsonl", "calls"):
+        with pytest.raises(InputError):
+            write_missing(project, grader, tmp_path / name, 1)
+    plan = tmp_path / "plan.parquet"
+    with pytest.raises(InputError):
+        write_missing(project, grader, plan, 1, answers=[Source.of(str(plan))])
+    for content in (b"", b"PAR1"):
+        plan.write_bytes(content)
+        with pytest.raises(InputError):
+            planned_grader(plan)
+    pq.write_table(pa.table({"custom_id": ["a"]}), plan)
+    with pytest.raises(InputError):
+        planned_grader(plan)
+    planned(project, grader, plan)
+    folder = tmp_path / "grades"
+    folder.mkdir()
+    (folder / f"half{PARQUET}").write_bytes(b"PAR1")
+    told: list[str] = []
+    _set_damaged_aside(folder, told.append)
+    assert [path.name for path in folder.iterdir()] == ["half.damaged"] and len(told) == 1
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(GradingError) as refused:
+        grade_plan(plan, folder)
+    assert "exam-workbench[ray]" in refused.value.hint
+    pq.write_table(pa.table({"other": [1]}), folder / "other.parquet")
+    with pytest.raises(InputError):
+        grade_plan(plan, folder)
 
 
-@pytest.mark.parametrize("deadly", [0, 77, 2 * BLOCK + 1])
-def test_a_pair_with_which_workers_die_fails_alone_after_some_deaths(deadly: int) -> None:
-    pairs = [(1, passage) for passage in range(2 * BLOCK + 2)]
-    texts = dict.fromkeys(range(len(pairs)), "words")
-    blocks = Blocks([PairsToGrade(QUESTIONS, texts, pairs[:200]), PairsToGrade(QUESTIONS, texts, pairs[200:])])
-    graded: list[Pair] = []
-    failed: list[tuple[int, int, Grade]] = []
-    deaths = 0
-    while not blocks.over:
-        for block in [*blocks.out.values()] or blocks.give(2):
-            if (1, deadly) in block.pairs:
-                deaths += 1
-                failed += blocks.died(block.number)[1]
-            else:
-                graded += blocks.out.pop(block.number).pairs
-    assert [(one[1], one[2].reason) for one in failed] == [(deadly, f"{TRIES} workers died with it")]
-    assert sorted([*graded, (1, deadly)]) == pairs
-    assert deaths <= TRIES + BLOCK.bit_length() - 1
+def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project, tmp_path: Path) -> None:
+    grader = make_grader("self-rating", CALLS)
+    plan = tmp_path / "calls.parquet"
+    write_missing(project, grader, plan, 1, Scope())
+    assert planned_grader(plan) is None
+    check_vllm_calls(plan)
+    rows = pq.read_table(plan).to_pylist()
+    asked = [vllm_request(row) for row in rows]
+    assert [row["custom_id"] for row in asked] == [row["custom_id"] for row in rows]
+    assert [row["messages"] for row in asked] == [json.loads(row["body"])["messages"] for row in rows]
+    assert all(row["sampling_params"]["max_tokens"] == row["limit"] > 0 for row in asked)
+    assert all("json" in row["sampling_params"].get("structured_outputs", {"json": 0}) for row in asked)
+    done = [
+        row | {"generated_text": "4", "num_generated_tokens": 2, "num_input_tokens": 9, "__inference_error__": ""}
+        for row in asked
+    ]
+    done[0] |= {"__inference_error__": "ValueError: too long"}
+    pq.write_table(pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]), tmp_path / "replies.parquet")
+    taken = take_in(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
+    assert (taken.graded + taken.failed, taken.unmatched, taken.usage.input_tokens) == (5, 0, 36)
+    cut = vllm_reply(done[1] | {"num_generated_tokens": done[1]["limit"]})
+    assert json.loads(cut["response"])["choices"][0]["finish_reason"] == "length"
+    body = {"model": "m", "messages": [], "max_completion_tokens": 5, "tools": []}
+    with pytest.raises(InputError):
+        vllm_request({"custom_id": "a", "body": json.dumps(body)})
+    pq.write_table(
+        pa.table({"custom_id": ["a"], "body": [json.dumps({"model": "m", "prompt": "a", "max_tokens": 5})]}), plan
+    )
+    with pytest.raises(InputError):
+        check_vllm_calls(plan)
 
 
-def test_the_desk_gives_a_block_to_one_worker_and_to_another_only_when_that_is_gone() -> None:
-    async def day() -> None:
-        desk = Desk("fine")
-        row = Block(0, PAIRS, QUESTIONS, PASSAGES).row()
-        waiting = asyncio.create_task(desk.next(0))
-        await desk.start(Started("a", "1", 11, None))
-        assert not await desk.claim(0, "a")
-        for worker in ("a", "b"):
-            await desk.make_ready(worker, "fine")
-        news = await desk.turn([row])
-        assert ([one.worker for one in news.started], news.ready) == (["a"], {"a", "b"})
-        assert await waiting == row
-        assert [await desk.claim(0, worker) for worker in ("a", "b", "a")] == [True, False, False]
-        # Handed out once more while somebody has it, it stays theirs.
-        assert (await desk.turn([row])).held == {0: "a"}
-        assert not await desk.claim(0, "b")
-        await desk.turn([row], dead=["a"], freed={0: "a"})
-        assert [await desk.claim(0, worker) for worker in ("a", "b")] == [False, True]
-        await desk.finish(0, "b")
-        assert (await desk.turn()).finished == {0}
-        assert (await desk.turn(settled=[0])).held == {}
-        assert await desk.next(1) == NOTHING
-        assert not await desk.claim(0, "b")
-        await desk.turn(over=True)
-        assert await desk.next(3) is None
-
-    asyncio.run(day())
+@pytest.mark.parametrize("kind", ["self-rating", "answer", "choice", "direct", "extractive"])
+def test_the_removed_back_end_vllm_names_what_to_use(kind: str) -> None:
+    given = {"back_end": "vllm", "model": "m"}
+    if kind == "extractive":
+        given = {"verify_back_end": "vllm", "check": "model"}
+    with pytest.raises(InputError) as refused:
+        make_grader(kind, given)
+    assert "openai" in refused.value.hint and "grade-plan" in refused.value.hint
 
 
-def test_the_desk_lets_nobody_begin_while_a_job_is_paused_or_stops() -> None:
-    async def day() -> None:
-        desk = Desk("fine")
-        await desk.make_ready("a", "fine")
-        await desk.turn([Block(number, PAIRS, QUESTIONS, PASSAGES).row() for number in range(2)], going=False)
-        claim = asyncio.create_task(desk.claim(0, "a"))
-        await asyncio.sleep(0)
-        assert not claim.done()
-        await desk.turn()
-        assert await claim
-        await desk.turn(stopped=True, going=False)
-        assert not await desk.claim(1, "a")
-        await desk.make_ready("b", "otherwise")
-        assert "another one" in (await desk.turn()).broken
+def test_commands_plan_and_take_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(filled, tmp_path, monkeypatch, capsys)
+    assert printed(exam("plan", "-o", "plan.parquet", "--json"))["calls"] == 5
+    made = planned_grader(Path("plan.parquet"))
+    assert made is not None
+    Path("out").mkdir()
+    pq.write_table(GraderOnWorker(made)(pq.read_table("plan.parquet")), "out/a.parquet")
+    # Nothing is missing, so that no cluster is needed.
+    assert printed(exam("grade-plan", "plan.parquet", "-o", "out", "--json")) == {"rows": 5, "before": 5, "done": 5}
+    assert printed(exam("ingest", "out", "--json"))["graded"] == 5
+    Path("answers.jsonl").write_text("{}")
+    Path("empty").mkdir()
+    for words in (("ingest", "out/a.parquet", "answers.jsonl"), ("ingest", "empty"), ("grade-plan", "x", "-o", "out")):
+        assert exam(*words)[0] == 2
 
-    asyncio.run(day())
+
+def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Project, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    grader = make_grader("embedding", {})
+    table = planned(project, grader, tmp_path / "plan.parquet")
+    made = planned_grader(tmp_path / "plan.parquet")
+    assert made is not None
+    (tmp_path / "out").mkdir()
+    pq.write_table(GraderOnWorker(made)(table.slice(0, 2)), tmp_path / "out" / "a.parquet")
+    done = grade_plan(tmp_path / "plan.parquet", tmp_path / "out", workers=1)
+    assert (done.rows, done.before, done.done) == (5, 2, 5)
+    files = sorted((tmp_path / "out").glob("*.parquet"))
+    assert sum(pq.read_metadata(file).num_rows for file in files) == 5
+    assert take_in_grades(project, grader, files, "ann").graded == 5
+
+
+def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, parameters = "some/model@main", {"model": "some/model", "back_end": "vllm"}
+    spec = GraderSpec(
+        "Old (model, by vLLM)", "self-rating", model, parameters={"back_end": "vllm", "dtype": "bfloat16"}
+    )
+
+    def before(project: Project) -> None:
+        filled(project)
+        (pairs, *_) = pairs_to_grade(project, spec, 1)
+        taking = Taking(project, cast(Grader, SimpleNamespace(spec=spec)), "ann")
+        taking.take_outcomes([(*pair, Grade(3)) for pair in pairs], NOTHING_USED)
+        taking.end()
+        with project.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO named_graders (name, kind, parameters, made_at, author) VALUES (?, ?, ?, now(), ?)",
+                ["old", spec.method, json.dumps(parameters), "ann"],
+            )
+
+    exam = shell_on(before, tmp_path, monkeypatch, capsys)
+    listed = printed(exam("graders", "list", "--json"))
+    assert spec.fingerprint in json.dumps(listed) and "old" in json.dumps(listed)
+    assert remade_from(spec) is None
+    assert exam("grade", "--grader", "old")[0] == 2
+    assert printed(exam("check", "--json"))
+    assert exam("leaderboard", "--json")[0] == 0
+    project = open_project(tmp_path / "some.duckdb")
+    assert usual_settings(project)["back_end"] == "transformers"
+    project.close()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import FileError, GradingError
+from core.errors import FileError
 from core.exchange import import_files
 from core.formats import Source
 from core.graders import Grader, acting, make_grader, naming
@@ -249,12 +249,6 @@ def test_answers_to_what_is_not_asked_are_told_and_kept_out(made: Callable[..., 
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = take(project, rater(), answers)
     assert (taken.graded, taken.unmatched) == (0, 8)
-
-
-def test_a_grader_without_requests_says_so(made: Callable[..., Project], tmp_path: Path) -> None:
-    with refusal("grader-without-requests", kind=GradingError):
-        write_missing(made(), make_grader("embedding", {}), tmp_path / "calls.jsonl", 1)
-    assert list(tmp_path.glob("calls*")) == []
 
 
 def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[..., Project], tmp_path: Path) -> None:

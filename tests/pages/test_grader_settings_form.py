@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
@@ -46,20 +44,6 @@ def test_plain_completions_are_chosen_for_an_endpoint(project: Project) -> None:
     choose(app, "Model", "base")
     enter(app, "Asked for", "Plain completions")
     assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
-
-
-def test_vllm_is_offered_where_it_is_with_what_it_takes(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(project, *PAIR)
-    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLM"]}))
-    monkeypatch.setattr("core.graders.making.find_spec", lambda name: name)
-    app = choose(form("Multiple choice"), "Model runs", "On this computer, by vLLM")
-    assert "Say which model vLLM shall use." in [info.value for info in app.info]
-    choose(app, "Model", str(tmp_path))
-    assert {"Device", "Beams"}.isdisjoint(widget.label for widget in [*app.text_input, *app.number_input])
-    assert named(app.selectbox, "Chooses by").value == "likelihood"
-    assert kept(app, project) == {"back_end": "vllm", "model": str(tmp_path)}
 
 
 def test_a_choice_by_likelihood_is_divided_as_chosen_and_has_no_beams(project: Project) -> None:

@@ -225,12 +225,6 @@ def test_a_request_names_no_project(api: Api, tokens: dict[str, str], tmp_path: 
     assert not other.exists() and b'"m"' not in api.ask("GET", "/api/v1/prices", tokens["organizer"])[1]
 
 
-def test_a_cluster_is_not_for_tokens(api: Api, tokens: dict[str, str]) -> None:
-    asked = {"engine": "ray", "address": "ray://localhost:1", "model": "m", "grader_name": "embedding"}
-    assert api.ask("POST", "/api/v1/grade", tokens["organizer"], {"engine": "ray", "address": "ray://x:1"})[0] == 400
-    assert api.ask("POST", "/api/v1/jobs", tokens["organizer"], asked)[0] == 400
-
-
 def test_a_command_that_opens_a_path_is_not_served() -> None:
     """`core.cli.guests.File` alone reads what was sent in the place of a file."""
     for kind in (click.File(), click.Path(), click.Path(path_type=Path), click.Tuple([str, click.Path()])):
@@ -242,12 +236,11 @@ def test_a_command_that_opens_a_path_is_not_served() -> None:
         for one in asked_for(command):
             said = f"{getattr(one, 'help', '')} {one.metavar or ''}"
             if re.search("File|FILE|FOLDER|PATH", said) or one.name in ("file", "files", "output", "path", "folder"):
-                # Workers of a cluster write into a folder, which only a shell may name.
-                assert isinstance(one.type, File) or (path, one.name) == ("grade", "shards"), (path, one.name)
+                assert isinstance(one.type, File), (path, one.name)
     for module in sorted((ROOT / "core" / "cli").glob("*.py")):
         text = module.read_text(encoding="utf-8")
         assert "click.File" not in text, module.name
-        assert "click.Path" not in text or module.name in ("guests.py", "options.py", "shards.py"), module.name
+        assert "click.Path" not in text or module.name in ("guests.py", "options.py"), module.name
 
 
 def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
@@ -264,7 +257,7 @@ def test_a_command_is_kept_at_the_shell_by_its_whole_name() -> None:
     """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other."""
     offered = {path for path, _ in commands()}
     assert "bank/restore" in offered and find("bank/restore").name == "restore"
-    for path in ("restore", "serve", "shards/export", "bank/nothing", "bank/restore/more", ""):
+    for path in ("restore", "serve", "grade-plan", "file-leaderboard", "bank/nothing", "bank/restore/more", ""):
         assert path not in offered
         with refusal("unknown-command"):
             find(path)

@@ -118,12 +118,8 @@ def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
 
 
 def in_order(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs in the order in which prompts that begin alike follow each other.
-
-    Raises:
-        GradingError: the grader asks no endpoint.
-    """
-    return _back_end(grader)[0].ordered(pairs)
+    """Pairs in the order in which prompts that begin alike follow each other; for encoders, passage by passage."""
+    return grader.ordered(pairs) if isinstance(grader, ReadingGrader) else sorted(pairs, key=lambda pair: pair[::-1])
 
 
 def play(

@@ -29,7 +29,9 @@ def offer(project: Project, exam: str) -> None:
         )  # fmt: skip
         cost = st.number_input("Cost at most", 0.0, None, None, key="sit cost", placeholder="No cap")
         patience = Sit.patience
-        if any(back_end_name(one.parameters) == "openai" for one in students):
+        # A student of an earlier version may have a back end that was removed.
+        known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
+        if any(back_end_name(parameters) == "openai" for parameters in known):
             patience = background.choose_patience("sit patience")
         if st.button("Begin", type="primary", key="sit begin"):
             request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,

@@ -20,6 +20,7 @@ from core.catalogue import (
 from core.errors import InputError
 from core.graders import (
     APIS,
+    BACK_ENDS,
     CHECKS,
     CHOICES_BY,
     DTYPES,
@@ -32,7 +33,6 @@ from core.graders import (
     Grader,
     Prompt,
     back_end_name,
-    back_ends_here,
     check_further_fields,
     current,
     make_grader,
@@ -43,7 +43,7 @@ from pages.parts.graders.form import Form
 from pages.parts.shared import model_place, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import Chosen
 
-BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint", "vllm": "On this computer, by vLLM"}
+BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
 BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
@@ -143,12 +143,11 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         return _extractive(form, library)
     first, second, third = st.columns(3)
     with first:
-        usual = back_end_name(form.stored)
-        where = form.select("back_end", "Model runs", back_ends_here(usual), usual, BACK_END_NAMES)
+        where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
     form = form.beside(where, where == back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
-    model = _model(form, where, "model", "" if where == "vllm" else LOCAL_MODEL, second, addresses)
+    model = _model(form, where, "model", LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
         values = CHOICES_BY[1:] if where == "openai" else CHOICES_BY
@@ -175,14 +174,14 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         if where == "openai":
             _endpoint_details(form)
         else:
-            _local_details(form, writes=by != "likelihood", by_vllm=where == "vllm")
+            _local_details(form, writes=by != "likelihood")
         form.text(
             "cue", "Last line of the prompt", "auto",
             "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
             "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
         )  # fmt: skip
     if not model:
-        st.info(f"Say which model {'the endpoint' if where == 'openai' else 'vLLM'} shall use.", icon=":material/edit:")
+        st.info("Choose the model of the endpoint.", icon=":material/edit:")
         return None
     return form.values
 
@@ -259,11 +258,9 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
         first, second = st.columns([2, 3])
         with first:
             where = form.select(
-                "verify_back_end", "Checking model runs", back_ends_here(form.stored.get("verify_back_end", "")),
-                "transformers", BACK_END_NAMES,
+                "verify_back_end", "Checking model runs", BACK_ENDS, "transformers", BACK_END_NAMES,
             )  # fmt: skip
-        default = "" if where == "vllm" else LOCAL_MODEL
-        model = _model(form, where, "verify_model", default, second, st.container(), "Checking model")
+        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Checking model")
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:
@@ -272,14 +269,13 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
     return form.values
 
 
-def _local_details(form: Form, writes: bool, by_vllm: bool = False) -> None:
+def _local_details(form: Form, writes: bool) -> None:
     # Five in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
     with columns[0]:
         form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
-    if not by_vllm:
-        with columns[1]:
-            form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
+    with columns[1]:
+        form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
     with columns[2]:
         form.select(
             "dtype", "Number format", DTYPES, "auto",
@@ -287,7 +283,7 @@ def _local_details(form: Form, writes: bool, by_vllm: bool = False) -> None:
         )  # fmt: skip
     with columns[3]:
         _tokens_in(form)
-    if writes and not by_vllm:
+    if writes:
         with columns[4]:
             form.number(
                 "num_beams", "Beams", 1, 1, MOST_BEAMS,

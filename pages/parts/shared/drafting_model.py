@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.graders import LOCAL_MODEL, back_ends_here
+from core.graders import BACK_ENDS, LOCAL_MODEL
 from core.grading import usual_settings
 from core.project import Project
 from pages.parts.shared import model_place, ui
 
-WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint", "vllm": "On this computer, by vLLM"}
+WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
 LAST = "drafter"
 """Of the session: the settings of the model that was asked last."""
 
@@ -33,7 +33,7 @@ def remember(settings: dict[str, str]) -> None:
 def _chosen(project: Project, key: str) -> dict[str, str]:
     usual: dict[str, str] = st.session_state.get(LAST) or usual_settings(project)
     where = st.segmented_control(
-        "Where the model runs", back_ends_here(usual["back_end"]), default=usual["back_end"],
+        "Where the model runs", BACK_ENDS, default=usual["back_end"],
         format_func=WHERE.__getitem__, required=True, key=f"{key} where",
     )  # fmt: skip
     known = usual if where == usual["back_end"] else {}
@@ -44,6 +44,5 @@ def _chosen(project: Project, key: str) -> dict[str, str]:
         settings |= address
         settings["model"] = model_place.choose_model(stored, endpoint, f"{key} model openai")
     else:
-        default = LOCAL_MODEL if where == "transformers" else ""
-        settings["model"] = model_place.choose_local(stored, default, f"{key} model {where}", bound=False)
+        settings["model"] = model_place.choose_local(stored, LOCAL_MODEL, f"{key} model {where}", bound=False)
     return {name: value for name, value in settings.items() if value}

@@ -1,4 +1,4 @@
-"""Grades, rankings and questions of a project as Parquet shards, for boards that need no project."""
+"""Grades, rankings and questions of a project as Parquet files, for leaderboards without a project."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from core.errors import InputError
 from core.labels import Policy, basis, graded_pairs, label_qrels
 from core.project import Cursor, Project, record
 
-_SHARD = "256MB"
+_FILE_SIZE = "256MB"
 """About how large each file of the grades becomes."""
 
 
-def export_shards(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
-    """Write what `core.leaderboard.shard_board` reads: `grades/*.parquet`, `runs.parquet`, `questions.parquet`.
+def export_grades(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
+    """Write grades/*.parquet, runs.parquet and questions.parquet, which `core.leaderboard.leaderboard_of_files` reads.
 
     Args:
         folder: new or empty.
-        policy: names the grader and the bank version, and says whether people's ratings count; the default for None.
+        policy: its grader, bank version and treatment of overrides count; the default for None.
 
     Returns:
         Number of rows by kind.
 
     Raises:
-        InputError: there is something in the folder already, nothing is graded, or it cannot be written.
+        InputError: the folder is not empty or cannot be written, or nothing is graded.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("file-exists", f"{folder}: there is something of this name already.", "Name a new folder.")
+        raise InputError("file-exists", f"{folder} is not empty.", "Name a new folder.")
     base = basis(project, policy or Policy())
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
@@ -46,7 +46,7 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
         "questions": f"SELECT query_id, question_id, weight, {base.grader.spec.max_rating:d} AS top"
         f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
         f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",
-        # A run that ranks nothing for these queries is there by its name alone: it stands on the board, too.
+        # A run that ranks nothing for these queries has a row with its name alone, and is on the leaderboard too.
         "runs": "WITH ranked AS (SELECT name AS run, query_id, passage_id, rank,"
         " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs USING (run_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"
@@ -59,8 +59,8 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
         for name, sql in tables.items():
             asked = {} if name == "runs" else base.parameters
             rows = cursor.sql(sql, params={**asked, "queries": queries})
-            target = made / "shards" / (name if name == "grades" else f"{name}.parquet")
-            size = _SHARD if name == "grades" else None
+            target = made / "files" / (name if name == "grades" else f"{name}.parquet")
+            size = _FILE_SIZE if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
             found = str(target / "*.parquet" if name == "grades" else target).replace("'", "''")
             written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet('{found}')").fetchall()[0][0])
@@ -69,9 +69,9 @@ def export_shards(project: Project, folder: Path, author: str, policy: Policy | 
     with writing(folder):
         make_folder(folder.parent)
         with WorkingFolder(project.working_folder) as made, WorkingFolder(folder.parent) as beside:
-            (made / "shards").mkdir()
+            (made / "files").mkdir()
             rows = project.read(write)
-            shutil.move(made / "shards", beside)
-            put(beside / "shards", folder)
-    record(project, author, "export shards", file=folder.name, grades=rows["grades"])
+            shutil.move(made / "files", beside)
+            put(beside / "files", folder)
+    record(project, author, "export grades", file=folder.name, grades=rows["grades"])
     return rows

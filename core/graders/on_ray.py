@@ -1,0 +1,324 @@
+"""Grading a plan of `exam plan -o` on a Ray cluster; `exam ingest` takes the grades in.
+
+A block that is lost with its worker or its node is graded again by another one. Rows in the folder are never asked
+again, so that a restart continues. Ray is an optional package and is loaded here only when a plan is graded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from core.errors import GradingError, InputError, WorkbenchError
+from core.graders.base import Pair
+from core.graders.control import Control
+from core.graders.kinds import make_grader
+from core.graders.pair_files import PlannedGrader, grade_columns, planned_grader
+from core.types import Asked, Grade
+
+BLOCKS = (256, 64, 8, 1)
+"""Rows that a worker gets together, pass by pass: in the end a row that kills its worker is alone."""
+MOST_LOST = 100
+"""Blocks that may be lost in a pass before it ends: a cause that hits every block would go on for hours."""
+_SAMPLING = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "presence_penalty",
+                       "frequency_penalty", "repetition_penalty"))  # fmt: skip
+"""Fields of a request that vLLM's sampling parameters have under the same name."""
+_LIMIT = "max_completion_tokens"
+"""Another name of max_tokens in requests."""
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GradedPlan:
+    """Result of grading a plan.
+
+    Args:
+        rows: of the plan.
+        before: rows that the folder had at the start.
+        done: rows that it has now; the others killed every worker that got them.
+    """
+
+    rows: int
+    before: int
+    done: int
+
+
+class GraderOnWorker:
+    """Grades blocks of pairs on a worker; made once for each worker.
+
+    Raises:
+        GradingError: this computer makes another grader, such as one with another version of the model.
+    """
+
+    def __init__(self, planned: PlannedGrader) -> None:
+        self._grader = make_grader(planned.kind, planned.parameters, planned.prompts)
+        if self._grader.spec.fingerprint != planned.fingerprint:
+            raise GradingError(
+                "other-grader-on-worker",
+                f"A worker makes the grader {self._grader.spec.fingerprint}, the plan is for {planned.fingerprint}.",
+                "Install the same version of the program and of the model on every computer of the cluster.",
+            )
+
+    def __call__(self, table: Any) -> Any:
+        """Grade the rows of a plan (an Arrow table); the grades have the columns of `grade_columns`."""
+        rows = table.to_pylist()
+        questions: dict[Asked, int] = {}
+        passages: dict[str, int] = {}
+        pairs: list[Pair] = []
+        for row in rows:
+            asked = Asked(row["question"], row["answer_key"], tuple(row["choices"]))
+            passage = passages.setdefault(row["passage"], len(passages))
+            pairs.append((questions.setdefault(asked, len(questions)), passage))
+        control = Control(longest_wait=math.inf)
+        by_question = {key: asked for asked, key in questions.items()}
+        grades = self._grade(by_question, {key: text for text, key in passages.items()}, pairs, control)
+        return grade_columns([row["custom_id"] for row in rows], [grades[pair] for pair in pairs], control.usage)
+
+    def _grade(
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+    ) -> dict[Pair, Grade]:
+        try:
+            batches = self._grader.grade(questions, passages, pairs, control)
+            return {(question, passage): grade for batch in batches for question, passage, grade in batch}
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            # One pair must not take the others of its block with it.
+            if len(pairs) == 1:
+                return {pairs[0]: Grade(None, "failed", reason=f"the grader broke: {type(error).__name__}: {error}")}
+        alone = [self._grade(questions, passages, [pair], control) for pair in pairs]
+        return {pair: grade for grades in alone for pair, grade in grades.items()}
+
+
+def grade_plan(
+    plan: Path,
+    folder: Path,
+    address: str | None = None,
+    workers: int | None = None,
+    gpus: float | None = None,
+    report: Report = lambda line: None,
+) -> GradedPlan:
+    """Grade the rows of a plan that the folder does not have yet, on a Ray cluster.
+
+    Args:
+        plan: Parquet, as `exam plan -o` wrote it.
+        folder: for Parquet files of grades or answers; made if it is missing. All computers of the cluster must see it
+            under this path. Its subfolder `left` has the rows that are missing.
+        address: of the cluster, as head:6379; None for this computer alone.
+        workers: None for one for each GPU, or without GPUs for each processor.
+        gpus: of each worker, a share below 1 too; None for 1 if the cluster has GPUs.
+        report: gets a line for each pass.
+
+    Raises:
+        InputError: the plan or a file in the folder cannot be used.
+        GradingError: Ray is not installed or not reachable, or the grader cannot work.
+    """
+    planned = planned_grader(plan)
+    names = _names([plan])
+    if planned is None:
+        check_vllm_calls(plan)
+    left = folder / "left" / "plan.parquet"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    _set_damaged_aside(folder, report)
+    known = _known(names, folder)
+    before = len(known)
+    if before == len(names):
+        return GradedPlan(len(names), before, before)
+    ray = _connect(address)
+    idle = False
+    try:
+        size, gpus = _room(ray, workers, gpus)
+        for rows in BLOCKS:
+            missing = len(names) - len(known)
+            report(f"{missing:,} of {len(names):,} rows to grade, {rows} at a time")
+            _write_left(plan, known, left)
+            reason = ""
+            try:
+                _run_pass(left, folder, planned, -(-missing // rows), size, gpus, 0 if idle else MOST_LOST)
+            except Exception as error:
+                # Ray raises errors of many classes, its own and those of workers; the next pass repairs most causes.
+                reason = last_line(error)
+            known, had = _known(names, folder), len(known)
+            if len(known) == len(names):
+                break
+            idle = len(known) == had
+            if idle and reason:
+                raise GradingError(
+                    "nothing-graded", f"No row was graded: {reason}.", f"{len(known):,} rows are in {folder}: kept."
+                )
+        return GradedPlan(len(names), before, len(known))
+    finally:
+        ray.shutdown()
+
+
+def _run_pass(
+    left: Path, folder: Path, planned: PlannedGrader | None, blocks: int, workers: int, gpus: float, most_lost: int
+) -> None:
+    data: Any = import_module("ray.data")
+    context = data.DataContext.get_current()
+    context.max_errored_blocks = most_lost
+    context.enable_progress_bars = False
+    # The other reader lists files with actors of its own, for which workers on all processors leave no room.
+    context.use_datasource_v2 = False
+    light = {"num_cpus": 0}
+    rows = data.read_parquet(str(left), override_num_blocks=blocks, ray_remote_args=light)
+    if planned is None:
+        llm: Any = import_module("ray.data.llm")
+        config = llm.vLLMEngineProcessorConfig(
+            model_source=_first_body(left)["model"], concurrency=workers, should_continue_on_error=True
+        )
+        graded = llm.build_processor(config, preprocess=vllm_request, postprocess=vllm_reply)(rows)
+    else:
+        graded = rows.map_batches(
+            GraderOnWorker, batch_size=None, batch_format="pyarrow", fn_constructor_args=(planned,),
+            compute=data.ActorPoolStrategy(size=workers), num_cpus=1, num_gpus=gpus or None,
+            # Ray would repeat a block for ever that kills its worker, and would wait for a node that is gone. A block
+            # that is lost is dropped; the next pass sees that its rows are missing.
+            max_restarts=-1, max_task_retries=0,
+        )  # fmt: skip
+    graded.write_parquet(str(folder), ray_remote_args=light)
+
+
+def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A planned call as the row that Ray's vLLM stage takes.
+
+    Raises:
+        InputError: the body has a field that vLLM's sampling parameters do not have.
+    """
+    body = json.loads(row["body"])
+    model_input = {name: body.pop(name) for name in ("messages", "prompt") if name in body}
+    body.pop("model")
+    sampling = {("max_tokens" if name == _LIMIT else name): value for name, value in body.items()}
+    form = sampling.pop("response_format", None)
+    if strange := sorted(sampling.keys() - _SAMPLING):
+        raise InputError(
+            "unknown-call-field",
+            f"Unknown field {strange[0]!r} for vLLM in the plan.",
+            "Leave it out, or ask vLLM's server as an endpoint.",
+        )
+    if form is not None:
+        schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else {"type": "object"}
+        sampling["structured_outputs"] = {"json": schema}
+    return {"custom_id": row["custom_id"], "sampling_params": sampling, "limit": sampling["max_tokens"], **model_input}
+
+
+def vllm_reply(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of Ray's vLLM stage as a reply that `exam ingest` takes in: custom_id, response (JSON) and error."""
+    if error := row.get("__inference_error__"):
+        return {"custom_id": row["custom_id"], "response": None, "error": str(error)}
+    text, written = row["generated_text"], int(row["num_generated_tokens"])
+    ended = "length" if written >= row["limit"] else "stop"
+    response = {
+        "choices": [{"message": {"content": text}, "text": text, "finish_reason": ended}],
+        "usage": {"prompt_tokens": int(row["num_input_tokens"]), "completion_tokens": written},
+    }
+    return {"custom_id": row["custom_id"], "response": json.dumps(response), "error": None}
+
+
+def check_vllm_calls(plan: Path) -> None:
+    """Refuse a plan of calls that Ray's vLLM stage cannot make.
+
+    Raises:
+        InputError: as `vllm_request`; or the calls are plain completions.
+    """
+    body = _first_body(plan)
+    if body:
+        vllm_request({"custom_id": "", "body": json.dumps(body)})
+    if "prompt" in body:
+        raise InputError(
+            "plain-completions",
+            "Plain completions cannot be graded here.",
+            "Plan with --api chat, or ask vLLM's server.",
+        )
+
+
+def _first_body(plan: Path) -> dict[str, Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(plan) as file:
+        for batch in file.iter_batches(1, columns=["body"]):
+            return dict(json.loads(batch["body"][0].as_py()))
+    return {}
+
+
+def _write_left(plan: Path, known: set[str], left: Path) -> None:
+    """Write the rows of a plan that are not known."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    done = pa.array(known, pa.string())
+    with pq.ParquetFile(plan) as file, pq.ParquetWriter(left, file.schema_arrow) as out:
+        for batch in file.iter_batches():
+            out.write_batch(batch.filter(pc.invert(pc.is_in(batch["custom_id"], value_set=done))))
+
+
+def _names(paths: Sequence[Path]) -> set[str]:
+    import pyarrow.parquet as pq
+
+    return {name for path in paths for name in pq.read_table(path, columns=["custom_id"])["custom_id"].to_pylist()}
+
+
+def _known(names: set[str], folder: Path) -> set[str]:
+    return names & _names(sorted(folder.glob("*.parquet")))
+
+
+def _set_damaged_aside(folder: Path, report: Report) -> None:
+    """Rename the files that a killed worker left unfinished: their rows are graded again."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            columns = pq.read_schema(path).names
+        except (pa.ArrowException, OSError):
+            path.rename(path.with_suffix(".damaged"))
+            report(f"{path.name} is unfinished and was renamed to .damaged")
+            continue
+        if "custom_id" not in columns:
+            raise InputError(
+                "column-missing", f"{path} has no column custom_id.", "Name a folder for the grades of this plan alone."
+            )
+
+
+def _connect(address: str | None) -> Any:
+    # Usage statistics of Ray go to its makers unless this is set.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray: Any = import_module("ray")
+    except ImportError as error:
+        raise GradingError(
+            "ray-missing", f"Ray cannot be loaded ({error}).", 'Install it: pip install "exam-workbench[ray]"'
+        ) from error
+    try:
+        # Without an address, Ray would join any cluster on this computer.
+        ray.init(address or "local", logging_level="ERROR", log_to_driver=False)
+    except Exception as error:
+        # Ray raises errors of many classes here; the address is what you can correct.
+        raise GradingError(
+            "no-cluster",
+            f"Cannot join the Ray cluster {address or 'on this computer'} ({type(error).__name__}: {error}).",
+            "Give --address as head:6379; this computer must belong to the cluster.",
+        ) from error
+    return ray
+
+
+def _room(ray: Any, workers: int | None, gpus: float | None) -> tuple[int, float]:
+    """How many workers there are, and the GPUs of each."""
+    there = ray.cluster_resources()
+    if gpus is None:
+        gpus = 1.0 if there.get("GPU") else 0.0
+    room = there.get("GPU", 0) / gpus if gpus else there.get("CPU", 1)
+    return workers or max(int(room), 1), gpus
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of an error of Ray, which names the cause; the lines before it are the way through Ray."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,191 @@
+"""Leaderboards from Parquet files of grades, which may be larger than memory; no project is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+
+from core.errors import InputError
+from core.labels import Policy, label_sql
+from core.leaderboard.board import Leaderboard, order_systems
+from core.measures import make_evaluator, parse_measure
+from core.project import by_rank, first_line, scratch
+from core.types import MAX_RATING
+
+BATCH = 200_000
+"""About how many labels and ranked passages are in Python's memory at a time; those of a query stay together."""
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "grades": {"query_id": "VARCHAR", "passage_id": "VARCHAR", "question_id": "VARCHAR", "rating": "TINYINT"},
+    "runs": {
+        "run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE",
+    },
+    "questions": {"query_id": "VARCHAR", "question_id": "VARCHAR", "weight": "DOUBLE", "top": "INTEGER"},
+}  # fmt: skip
+"""The columns of each kind of file and the types that they are read as. Other columns are ignored."""
+
+
+@dataclass(frozen=True)
+class GradeFiles:
+    """Paths or patterns such as `grades/*.parquet`.
+
+    Args:
+        grades: a row for each pair, each pair once: query_id, passage_id, question_id, rating (NULL if it failed).
+        runs: a row for each ranked passage: run, query_id, passage_id, rank, score (NULL if the run states ranks).
+        questions: the active questions: query_id, question_id, weight, and top, the end of the grader's scale. Grades
+            of other questions do not count. Without this file each question weighs 1, and the scale ends at 5.
+    """
+
+    grades: str
+    runs: str
+    questions: str | None = None
+
+
+@dataclass(frozen=True)
+class FilesLeaderboard:
+    """A leaderboard from files, with the number of grades, of failed ones among them, and of labelled passages."""
+
+    board: Leaderboard
+    grades: int
+    failed: int
+    labels: int
+
+
+def leaderboard_of_files(
+    files: GradeFiles,
+    measure: str,
+    policy: Policy | None = None,
+    memory: str | None = None,
+    spill: Path | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> FilesLeaderboard:
+    """Order the systems by a measure of labels, with the labels and scores that `leaderboard` gives in a project.
+
+    DuckDB makes the labels and puts on the disk what does not fit in memory. Then queries are scored batch by batch.
+
+    Args:
+        measure: a measure of labels, such as nDCG@10.
+        policy: its label rule, weights, min rating and treatment of skipped queries count here.
+        memory, spill: see `core.project.engine_config`.
+        report: gets the number of scored queries and of all queries.
+
+    Raises:
+        InputError: the files are missing, lack a column, or have a value out of range; the measure is of another kind;
+            or the disk is full.
+    """
+    policy = policy or Policy()
+    wanted = parse_measure(measure, policy.cutoff)
+    if not wanted.takes_judgments:
+        raise InputError(
+            "not-a-label-measure", f"{wanted} is not a measure of labels.", "Name one such as nDCG@10 or P@10."
+        )
+    with scratch(memory, spill) as engine:
+        try:
+            grades, runs = _source(engine, "grades", files.grades), _source(engine, "runs", files.runs)
+            top, weighed = MAX_RATING, f"(SELECT *, 1e0 AS weight FROM {grades})"
+            if files.questions is not None:
+                questions = _source(engine, "questions", files.questions)
+                weighed = f"(SELECT g.*, weight FROM {grades} g JOIN {questions} q USING (query_id, question_id))"
+                top, distinct = engine.execute(
+                    f"SELECT max(top), count(*) = count(DISTINCT (query_id, question_id)) FROM {questions}"
+                ).fetchall()[0]
+                if not distinct or top is None or not 1 <= top <= MAX_RATING:
+                    raise InputError(
+                        "invalid-questions",
+                        f"{files.questions} has a question twice, none at all, or a top out of range (1–{MAX_RATING}).",
+                        "Give each active question of each query once.",
+                    )
+            policy = replace(policy, min_rating=min(policy.min_rating, top))
+            rows, rated, low, high = engine.execute(
+                f"SELECT count(*), count(rating), coalesce(min(rating), 0), coalesce(max(rating), 0) FROM {weighed}"
+            ).fetchall()[0]
+            if low < 0 or high > top:
+                raise InputError(
+                    "rating-out-of-range",
+                    f"Rating {low if low < 0 else high} is out of range (0–{top}).",
+                    "Correct the grades.",
+                )
+            engine.execute(
+                f"CREATE TABLE labels AS SELECT query_id, passage_id, {label_sql(policy.rule, policy.weighted)} AS"
+                f" label FROM {weighed} GROUP BY query_id, passage_id HAVING label IS NOT NULL ORDER BY query_id"
+            )
+            # As deep as the measure looks, in trec_eval's order.
+            deep = "" if wanted.cutoff is None else (
+                "QUALIFY if(score IS NULL, rank, row_number() OVER (PARTITION BY run, query_id"
+                f" ORDER BY score::FLOAT DESC NULLS LAST, passage_id DESC)) <= {wanted.cutoff:d}"
+            )  # fmt: skip
+            engine.execute(
+                f"CREATE TABLE ranked AS SELECT * FROM (SELECT * FROM {runs} SEMI JOIN labels USING (query_id) {deep})"
+                " ORDER BY query_id"
+            )
+            per_query: dict[str, dict[str, float]] = {
+                run: {} for (run,) in engine.execute(f"SELECT DISTINCT run FROM {runs} ORDER BY 1").fetchall()
+            }
+        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+            raise InputError(
+                "invalid-value",
+                f"A value in the files does not fit its column: {first_line(error)}.",
+                "docs/scale.md lists the types.",
+            ) from error
+        labels = int(engine.execute("SELECT count(*) FROM labels").fetchall()[0][0])
+        if not labels:
+            raise InputError(
+                "no-labels", "No grade gives a label.", "Check that the questions are those of the grades."
+            )
+        batches = engine.execute(
+            "SELECT list(query_id ORDER BY query_id) FROM (SELECT query_id, sum(size) OVER (ORDER BY query_id) AS upto"
+            " FROM (SELECT query_id, count(*) AS size FROM (SELECT query_id FROM labels UNION ALL SELECT query_id"
+            f" FROM ranked) GROUP BY 1)) GROUP BY upto // {BATCH} ORDER BY min(query_id)"
+        ).fetchall()
+        query_ids = [query for (queries,) in batches for query in queries]
+        done = 0
+        for (queries,) in batches:
+            # Both tables lie in the order of their queries, so that little of them is read.
+            within = {"first": queries[0], "last": queries[-1]}
+            qrels: dict[str, dict[str, int]] = {}
+            for query, passage, label in engine.execute(
+                "SELECT query_id, passage_id, label FROM labels WHERE query_id BETWEEN $first AND $last", within
+            ).fetchall():
+                qrels.setdefault(query, {})[passage] = label
+            rankings: dict[str, dict[str, Mapping[str, float]]] = {}
+            for run, query, passages, ranks, scores in engine.execute(
+                "SELECT run, query_id, list(passage_id), list(rank), list(score) FROM ranked"
+                " WHERE query_id BETWEEN $first AND $last GROUP BY run, query_id", within
+            ).fetchall():  # fmt: skip
+                ranking = by_rank(passages, ranks) if None in scores else dict(zip(passages, scores, strict=True))
+                rankings.setdefault(run, {})[query] = ranking
+            evaluate = make_evaluator([wanted.name], qrels, policy.min_rating)
+            for run, ranked in rankings.items():
+                per_query[run] |= evaluate(ranked)[wanted.name]
+            report(done := done + len(queries), len(query_ids))
+    board = Leaderboard(wanted.name, "files", policy, order_systems(per_query, query_ids, policy), per_query, query_ids)
+    return FilesLeaderboard(board, int(rows), int(rows - rated), labels)
+
+
+def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
+    """Files of a kind as SQL, after a check of their columns."""
+    source = "read_parquet('" + place.replace("'", "''") + "', union_by_name = true)"
+    try:
+        found = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    except duckdb.Error as error:
+        raise InputError(
+            "cannot-read-file",
+            f"Cannot read the {kind} in {place}: {first_line(error)}.",
+            "Name Parquet files on this computer, as 'folder/*.parquet'. Copy or mount those of an object store.",
+        ) from error
+    if missing := [name for name in COLUMNS[kind] if name not in found]:
+        raise InputError(
+            "column-missing",
+            f"The {kind} in {place} lack {', '.join(missing)}.",
+            f"Columns: {', '.join(COLUMNS[kind])}.",
+        )
+    casts = {name: f"{name}::{type_}" for name, type_ in COLUMNS[kind].items()}
+    for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
+        casts[name] = f"coalesce({casts[name]}, error('a {name} is missing'))"
+    if kind == "runs":
+        # A run without rankings has one row with its name alone.
+        casts |= {name: f"if(query_id IS NULL, NULL, {casts[name]})" for name in ("query_id", "passage_id")}
+    return f"(SELECT {', '.join(f'{cast} AS {name}' for name, cast in casts.items())} FROM {source})"
