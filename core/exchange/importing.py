@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -45,7 +45,6 @@ from core.formats import (
     trec_qrels,
 )
 from core.project import (
-    GIVE_BACK,
     Cursor,
     Keeper,
     PassageFiles,
@@ -162,11 +161,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             read.append((group, report, write))
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
         tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
-        much = sum(file.stat().st_size for file in folder.iterdir()) > MUCH
-        with project.sparing() if much and not preview else nullcontext(), tried as cursor:
-            if much and preview:
-                # A database of its own, which ends with the rehearsal.
-                cursor.execute(GIVE_BACK)
+        with tried as cursor:
             results = [_write(cursor, group, report, write, author) for group, report, write in read]
             if not preview:
                 _refuse_to_replace(groups, results)
@@ -213,10 +208,6 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
 
 
 _NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
-MUCH = 32 << 20
-"""Bytes waiting in files to be written, from which on memory is given back while they are: for fewer there is little to
-give back, in a tenth of the time."""
-
 _MEND = "Nothing was imported. Mend the file and import it again, or leave it out of the import."
 
 

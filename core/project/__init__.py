@@ -51,7 +51,7 @@ from core.project.doubles import (
     write_end,
 )
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import CONFIG, GIVE_BACK, MEMORY, SPILL, engine_config, let_go, scratch, spill_folder
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, let_go, scratch, spill_folder
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -211,7 +211,6 @@ __all__ = [
     "CONFIG",
     "DEFAULT_POOL_DEPTH",
     "ELSEWHERE",
-    "GIVE_BACK",
     "GOLD",
     "GOLD_RUN",
     "IMPORTED",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -36,15 +35,6 @@ of passages with their texts are some hundred megabytes.
 
 MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
 """Variables of the environment: memory at most, as 4GB, and the folder for what does not fit."""
-
-_RESERVE, _LITTLE = "allocator_bulk_deallocation_flush_threshold", "64.0 MiB"
-GIVE_BACK, KEEP = f"SET {_RESERVE} = '{_LITTLE}'", f"RESET {_RESERVE}"
-"""Statements after which the engine's allocator gives back to the system what it has in reserve, before it takes more
-than 64 megabytes at once; and after which it keeps it again. With two megabytes it would ask for the same pages again
-and again, a twentieth of an import."""
-
-# The C library's, where it has one: what numpy's arrays took it keeps otherwise.
-_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
 _AMOUNT = re.compile(r"\d+(\.\d+)? ?(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
@@ -83,14 +73,12 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
     return folder
 
 
-HELD, GROWN = 24 << 20, 64 << 20
-"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up; and by which
-this process may grow before what was freed is given back."""
+HELD = 24 << 20
+"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up."""
 
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let the engine give up all memory that it could do without, now and not when it is short of it, where that is
-    more than `HELD`; let Arrow give back what it has in reserve, and after `GIVE_BACK` all other allocators, too.
+    """Let the engine give up memory that it could do without if that is more than `HELD`, and Arrow its reserve.
 
     What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
     asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
@@ -108,14 +96,12 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     pa.default_memory_pool().release_unused()
     # With one of its own, since the refusal would end the transaction.
     with cursor.cursor() as other:
-        held, before, reserve = other.execute(
-            f"SELECT sum(memory_usage_bytes), current_setting('memory_limit'), current_setting('{_RESERVE}')"
+        held, before = other.execute(
+            "SELECT sum(memory_usage_bytes), current_setting('memory_limit')"
             " FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
         ).fetchall()[0]
         if held > HELD:
             _evict(other, before)
-        if reserve == _LITTLE:
-            _give_back(other)
 
 
 def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
@@ -130,54 +116,6 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
         back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
     finally:
         cursor.execute(back)
-
-
-_resident_after = 0
-"""Bytes of memory that this process had when memory was given back last."""
-
-
-def begin_sparing(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let what is freed go back to the system from now on, whatever other work needed before."""
-    global _resident_after
-    _resident_after = 0
-    cursor.execute(GIVE_BACK)
-
-
-def end_sparing(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Give back what was freed, and keep from now on what is."""
-    global _resident_after
-    _resident_after = 0
-    _give_back(cursor)
-    cursor.execute(KEEP)
-
-
-def _give_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let the engine's allocator and that of the C library give what was freed back to the system.
-
-    Nothing is done where this process has hardly more memory than after the last time: what is given back has to be
-    asked for again, which costs a twentieth of an import that is done in many small parts.
-    """
-    global _resident_after
-    resident = _resident()
-    if resident is not None:
-        _resident_after = min(_resident_after, resident)
-        if resident < _resident_after + GROWN:
-            return
-    if _TRIM is not None:
-        _TRIM(0)
-    # The engine's gives back before it takes more at once than this setting says, and whatever is grouped takes some.
-    cursor.execute(f"SET {_RESERVE} = '1KB'")
-    cursor.execute("SELECT count(*) FROM range(2) t(i) GROUP BY i").fetchall()
-    cursor.execute(GIVE_BACK)
-    _resident_after = _resident() or 0
-
-
-def _resident() -> int | None:
-    """Bytes of memory that this process has; None where the system does not say so as Linux does."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from core.project import blinds
 from core.project.acting import Acting
 from core.project.database import GIVEN_UP, Database, Reopening, close_all
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import begin_sparing, end_sparing
 from core.project.roles import SPEAKING, ActName, Queries, check_author
 from core.project.values import Parameters, written_in
 from core.text import clean_text, one_line
@@ -253,17 +252,6 @@ class Project(Acting):
         """
         with self._writing_as(act, queries, author), self._transaction(only) as cursor:
             yield cursor
-
-    @contextmanager
-    def sparing(self) -> Iterator[None]:
-        """For the time of a block that writes much, what the engine frees of memory goes back to the system at once."""
-        with self._cursor() as cursor:
-            begin_sparing(cursor)
-        try:
-            yield
-        finally:
-            with self._cursor() as cursor:
-                end_sparing(cursor)
 
     @contextmanager
     def _transaction(self, only: str) -> Iterator[Cursor]:
