@@ -17,6 +17,8 @@ PATTERNS = (
     # The key that a project gets when it publishes for the first time.
     (re.compile(r'(?<="id": ")[0-9a-f]{32}\b|(?<=project_id\t)[0-9a-f]{32}\b'), "<key>"),
     (re.compile(r"\b[0-9A-F]{6}\b(?=\.\")"), "<number in the log>"),
+    # What an exported project says of the file with its activity, where the export itself is with its time.
+    (re.compile(r'(?<="activity.parquet",)(\s*"rows": \d+),\s*"bytes": \d+,\s*"sha256": "[0-9a-f]{64}"'), r"\1"),
     # Files that a project was made of, in whichever checkout that was.
     (re.compile(r"(?:/[\w.-]+)+/(?=data/demo/|shared/data/)"), "<checkout>/"),
     (re.compile(r"\bprocess \d+"), "process <number>"),
