@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -13,19 +13,15 @@ from core.cli.guests import close_unfinished, pause
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import tell_of_calls
 from core.errors import GradingError
-from core.graders import PassingError
 from core.grading import (
-    MOST_FAILED_LOOKS,
-    Progress,
     Request,
     Standing,
-    begin_batches,
     call_batches,
     cancel,
+    follow,
     jobs,
     outcome,
-    pauses,
-    standing,
+    send,
     step,
     waiting_jobs,
 )
@@ -44,11 +40,8 @@ def grade_in_batches(
         close_unfinished(project)
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        keys = begin_batches(project, grader, request, current_author(), tell_of_calls())
-        if not keys:
-            tell("Nothing is missing that is not on its way.")
-            return
-    _follow(project_path, chosen, keys, wait=not no_wait, as_json=as_json)
+        keys = send(project, grader, request, current_author(), tell_of_calls())
+    _follow(project_path, chosen, keys, "Nothing is missing that is not on its way.", not no_wait, as_json)
 
 
 @click.group()
@@ -62,8 +55,9 @@ def batch() -> None:
 def status(project_path: Path | None, as_json: bool) -> None:
     """List the batches of jobs that wait for them, as they were when they were looked at last."""
     with opened(project_path) as project:
-        waiting = [job for job in jobs(project) if job.state == "waiting"]
-        found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+        found = [
+            (job, one) for job in jobs(project) if job.state == "waiting" for one in call_batches(project, job.key)
+        ]
     if as_json:
         print_json({"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]})
         return
@@ -74,7 +68,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
                 str(job.key),
                 job.grader,
                 one.batch_id or "",
-                f"{one.remote or one.state}{', to be cancelled' if one.cancelling and one.open else ''}",
+                one.status,
                 one.calls,
                 one.done,
                 one.message,
@@ -93,11 +87,8 @@ def fetch(project_path: Path | None, chosen: GraderChoice, wait: bool, as_json: 
     """Look at a grader's batches, take in those that are over, and send the calls that follow from them."""
     with opened(project_path) as project:
         close_unfinished(project)
-        keys = [job.key for job in waiting_jobs(project, chosen.make(project))]
-    if not keys:
-        tell("No batches of this grader are under way.")
-        return
-    _follow(project_path, chosen, keys, wait, as_json)
+        keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
+    _follow(project_path, chosen, keys, "No batches of this grader are under way.", wait, as_json)
 
 
 @batch.command(name="cancel")
@@ -111,46 +102,44 @@ def cancel_all(project_path: Path | None, chosen: GraderChoice) -> None:
     tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. Nothing is under way any more.")
 
 
-def _follow(project_path: Path | None, chosen: GraderChoice, keys: list[int], wait: bool, as_json: bool) -> None:
-    """Look at batches once, or until nothing is left to wait for, and say what came of it."""
-    said, failures = "", 0
-    kind, parameters = chosen.kind, chosen.parameters
-    for seconds in pauses():
+def _follow(
+    project_path: Path | None, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool, as_json: bool
+) -> None:
+    """Look at the batches of jobs once, or until nothing is left to wait for, and say what came of it.
+
+    Args:
+        nothing: to say if there are no jobs.
+    """
+    if not keys:
+        tell(nothing)
+        return
+    said: set[str] = set()
+
+    def look() -> Standing:
         with opened(project_path) as project:
-            chosen.kind, chosen.parameters = kind, dict(parameters)
-            grader = chosen.make(project)
-            try:
-                now, failures = step(project, grader, current_author()), 0
-            except PassingError as error:
-                failures += 1
-                if not wait or failures > MOST_FAILED_LOOKS:
-                    raise
-                tell(f"exam: {error.message}")
-                now = standing(project, grader)
-            final = outcome(project, keys)
-        if not now.jobs:
-            _tell(final, as_json)
-            return
-        if now.said != said:
-            said = now.said
-            tell(f"exam: {said}")
-        if not wait:
-            if as_json:
-                print_json(asdict(now))
-            tell(_said(now))
-            return
-        pause(seconds)
+            now = step(project, replace(chosen).make(project), current_author())
+        if now.jobs and now.said not in said:
+            said.add(now.said)
+            tell(f"exam: {now.said}")
+        return now
 
-
-def _said(now: Standing) -> str:
-    return f"{now.said}. Run exam batch fetch with the same grader, or exam grade --batch, to take the rest in."
-
-
-def _tell(final: Progress, as_json: bool) -> None:
+    if wait:
+        follow(look, lambda message: tell(f"exam: {message}"), pause)
+    elif (now := look()).jobs:
+        if as_json:
+            print_json(asdict(now))
+        tell(_said(now))
+        return
+    with opened(project_path) as project:
+        final = outcome(project, keys)
     if final.state in ("failed", "cancelled"):
         raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     if as_json:
         print_json({"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)})
-        return
-    tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed.")
-    tell(final.message)
+    else:
+        tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed.")
+        tell(final.message)
+
+
+def _said(now: Standing) -> str:
+    return f"{now.said}. Run exam batch fetch with the same grader, or exam grade --batch, to take the rest in."

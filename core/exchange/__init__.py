@@ -20,6 +20,7 @@ from core.exchange.publication import (
     read_manifest,
     reproduce,
 )
+from core.exchange.zipping import zipped
 
 __all__ = [
     "CHECKS",
@@ -62,4 +63,5 @@ __all__ = [
     "recorded",
     "reproduce",
     "runs_zip",
+    "zipped",
 ]

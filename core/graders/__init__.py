@@ -24,19 +24,16 @@ from core.graders.base import Grader, Outcome, Pair, PairsToGrade
 from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
-from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, BatchService, EndpointBatch, PassingError
+from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, EndpointBatch, PassingError
 from core.graders.endpoint.chat import MOST_THINKING
 from core.graders.endpoint.elsewhere import (
     Played,
     Told,
-    address_of,
     asked_by,
-    batches_of,
+    endpoint_of,
     in_order,
     is_remote,
     play,
-    speak,
-    spoken,
     tokens_told,
 )
 from core.graders.endpoint.fetching import fetch_all
@@ -121,7 +118,6 @@ __all__ = [
     "Access",
     "Awaited",
     "BackEnd",
-    "BatchService",
     "Call",
     "Completion",
     "Control",
@@ -159,16 +155,15 @@ __all__ = [
     "Usage",
     "VectorStore",
     "acting",
-    "address_of",
     "asked_by",
     "back_end_name",
     "bare_choices",
-    "batches_of",
     "built_in",
     "check_further_fields",
     "checked_host",
     "current",
     "default_budget",
+    "endpoint_of",
     "fence_mark",
     "fetch_all",
     "fill",
@@ -208,8 +203,6 @@ __all__ = [
     "same_address",
     "sentence_vectors",
     "similarity",
-    "speak",
-    "spoken",
     "tokens_told",
     "try_injections",
     "try_pair",

@@ -53,6 +53,16 @@ class Price:
     cached: float | None = None
     batch: float = BATCH_SHARE
 
+    @property
+    def in_batch(self) -> Price:
+        """The price of calls in a batch."""
+        return replace(
+            self,
+            input=self.input * self.batch,
+            output=self.output * self.batch,
+            cached=None if self.cached is None else self.cached * self.batch,
+        )
+
     def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
         """What so many tokens cost.
 

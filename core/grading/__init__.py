@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
-from core.grading.batch_planning import begin
-from core.grading.batch_records import CallBatch, call_batches
-from core.grading.batch_rounds import cancel, step
-from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
-from core.grading.batching import MOST_FAILED_LOOKS, begin_batches, outcome, pauses, run_batches
+from core.grading.batches import (
+    CallBatch,
+    Standing,
+    call_batches,
+    cancel,
+    follow,
+    outcome,
+    run_batches,
+    send,
+    standing,
+    step,
+    waiting_jobs,
+)
 from core.grading.billing import Bill, billed, bills, told_of
 from core.grading.budgets import budget, job_control, trial_control
 from core.grading.carrying import Carrier, carry
@@ -51,10 +59,8 @@ __all__ = [
     "KINDS",
     "LONGEST_PATIENCE",
     "MOST",
-    "MOST_FAILED_LOOKS",
     "NO_USABLE_RATING",
     "BackgroundJob",
-    "BatchJob",
     "Bill",
     "CallBatch",
     "Carrier",
@@ -74,13 +80,10 @@ __all__ = [
     "Scope",
     "Standing",
     "TakenIn",
-    "UnderWay",
     "Watch",
     "Which",
     "Written",
     "answers",
-    "begin",
-    "begin_batches",
     "billed",
     "bills",
     "blank",
@@ -100,6 +103,7 @@ __all__ = [
     "find_prompt",
     "first_prompt",
     "fitting_prompts",
+    "follow",
     "job_control",
     "jobs",
     "left_out",
@@ -111,7 +115,6 @@ __all__ = [
     "pair_to_try",
     "pairs_to_grade",
     "passages_for_key",
-    "pauses",
     "price_tag",
     "questions_for",
     "questions_to_try",
@@ -119,6 +122,7 @@ __all__ = [
     "reasons",
     "run_batches",
     "run_job",
+    "send",
     "standing",
     "start",
     "start_job",
@@ -131,7 +135,6 @@ __all__ = [
     "time_needed",
     "told_of",
     "trial_control",
-    "under_way",
     "usual_settings",
     "waiting_jobs",
     "with_texts",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from core.catalogue import prices
 from core.errors import InputError
@@ -71,6 +72,8 @@ def job_control(
     concurrency: int = Request.concurrency,
     report: Callable[[str], None] = lambda line: None,
     patience: float = Request.patience,
+    batch: bool = False,
+    **options: Any,
 ) -> Control:
     """The reins of a job that asks a model: its caps, how many calls at once, and how long it waits for an endpoint.
 
@@ -81,6 +84,8 @@ def job_control(
         concurrency: calls in flight at most, for a model behind an endpoint.
         report: is told one line for every call that failed, and when an endpoint is waited for.
         patience: seconds for which an endpoint that is gone is waited for.
+        batch: whether the calls cost what they cost in a batch.
+        options: further arguments of `Control`.
 
     Raises:
         InputError: money is capped and the model has no price.
@@ -89,7 +94,14 @@ def job_control(
         return Control(concurrency=concurrency, report=report)
     caps = budget(project, model, back_end, max_calls, max_cost)
     return Control(
-        caps.max_calls, caps.max_cost, caps.price, concurrency, report, patience=patience, caller=caps.caller
+        caps.max_calls,
+        caps.max_cost,
+        caps.price.in_batch if caps.price and batch else caps.price,
+        concurrency,
+        report,
+        patience=patience,
+        caller=caps.caller,
+        **options,
     )
 
 
@@ -99,6 +111,5 @@ def trial_control(project: Project, grader: Grader) -> Control:
     Raises:
         InputError: the owner caps the money, and the model has no price.
     """
-    caps = budget(project, grader.spec.model, getattr(grader, "back_end", None))
-    # Whoever waits for it can ask again.
-    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=1, caller=caps.caller)
+    # A person who waits can ask again.
+    return job_control(project, grader.spec.model, getattr(grader, "back_end", None), patience=0.0, attempts=1)

@@ -28,11 +28,11 @@ from core.grading.replies import (
     TakenIn,
     Taking,
     by_pair,
+    calls_of,
     fault_of,
     in_chunks,
     name_of,
     pair_of,
-    play_with,
     refuse_unknown,
 )
 from core.grading.scope import EVERYTHING, Scope
@@ -90,7 +90,6 @@ def write_missing(
             )
         planned = PlannedGrader(grader.spec.method, parameters or {}, prompts(project), grader.spec.fingerprint)
         return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
-    api = asked_by(grader)
     report = Report()
     told = by_pair(read_replies(answers, report), grader, report)
     report.raise_if_refused("Give the files as the engine wrote them.")
@@ -99,14 +98,12 @@ def write_missing(
 
     def calls() -> Iterator[WrittenCall]:
         nonlocal settled
-        for pairs in in_chunks((pair for group in groups for pair in in_order(grader, group)), CHUNK):
-            texts = with_texts(project, grader.spec, pairs)
-            for pair in pairs:
-                played = play_with(grader, pair, texts, told.get(pair, {}))
-                if played.body is None:
-                    settled += 1
-                else:
-                    yield WrittenCall(name_of(grader, pair, played.body), api, played.body)
+        pairs = (pair for group in groups for pair in in_order(grader, group))
+        for _, _, call in calls_of(project, grader, pairs, told):
+            if call is None:
+                settled += 1
+            else:
+                yield call
 
     return Written(write_calls(calls(), path), settled)
 

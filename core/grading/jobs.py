@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from core.graders import Usage
 from core.grading.ledgers import Ledger, state_now
 from core.project import Cursor, Project
 
@@ -34,6 +35,18 @@ class Job:
     cached_tokens: int | None = None
     thinking_tokens: int | None = None
 
+    @property
+    def usage(self) -> Usage:
+        """What it used so far."""
+        return Usage(
+            self.calls or 0,
+            self.input_tokens or 0,
+            self.output_tokens or 0,
+            self.cost or 0.0,
+            self.cached_tokens or 0,
+            self.thinking_tokens or 0,
+        )
+
 
 JOBS = Ledger("jobs", "job_key", "graded")
 
@@ -58,6 +71,11 @@ def jobs(project: Project) -> list[Job]:
             " FROM jobs JOIN graders USING (grader_key) ORDER BY job_key DESC"
         )
     ]
+
+
+def find_job(project: Project, key: int) -> Job:
+    """A job as it is on record now."""
+    return next(job for job in jobs(project) if job.key == key)
 
 
 def close_interrupted(project: Project) -> int:

@@ -12,7 +12,7 @@ import orjson
 
 from core.catalogue import grader_key, prices, put_grader
 from core.errors import Report
-from core.formats import Reply
+from core.formats import Reply, WrittenCall
 from core.graders import (
     NOTHING_USED,
     Grader,
@@ -23,6 +23,7 @@ from core.graders import (
     Price,
     Told,
     Usage,
+    asked_by,
     passes,
     play,
     said_of_models,
@@ -112,9 +113,8 @@ class Taking:
             self.waiting.pop(pair)
         outcomes: list[Outcome] = []
         usage = self.taken.usage
-        texts = with_texts(self.project, self.grader.spec, [pair for pair in told if pair not in graded])
-        for pair in texts.pairs:
-            played = play_with(self.grader, pair, texts, told[pair], key=self.key)
+        fresh = [pair for pair in told if pair not in graded]
+        for pair, played, _ in calls_of(self.project, self.grader, fresh, told, self.key):
             if played.grade is None:
                 continue
             del self.waiting[pair]
@@ -138,15 +138,11 @@ class Taking:
 
     def unfinished(self) -> dict[Pair, list[Reply]]:
         """The pairs that need another call, with the answers that they have."""
-        found: dict[Pair, list[Reply]] = {}
-        for pairs in in_chunks(self.waiting, CHUNK):
-            texts = with_texts(self.project, self.grader.spec, pairs)
-            for pair in pairs:
-                used: set[str] = set()
-                play_with(self.grader, pair, texts, self.waiting[pair], used)
-                if used:
-                    found[pair] = [self.waiting[pair][name] for name in sorted(used)]
-        return found
+        used: set[str] = set()
+        for _ in calls_of(self.project, self.grader, self.waiting, self.waiting, used=used):
+            pass
+        found = {pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()}
+        return {pair: [self.waiting[pair][name] for name in names] for pair, names in found.items() if names}
 
     def end(self) -> TakenIn:
         """Close the job of answers from files, and say what became of everything."""
@@ -190,7 +186,7 @@ class Taking:
 
     def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
         """Write what became of pairs, with what the job used so far where it is not known from elsewhere."""
-        if not outcomes:
+        if not outcomes and usage is None:
             return
         failed = sum(grade.rating is None for _, _, grade in outcomes)
         graded = len(outcomes) - failed
@@ -242,6 +238,37 @@ def play_with(
     return play(grader, texts.questions[pair[0]], texts.passages[pair[1]], told, key)
 
 
+def calls_of(
+    project: Project,
+    grader: Grader,
+    pairs: Iterable[Pair],
+    told: Mapping[Pair, Replies],
+    key: str = "",
+    used: set[str] | None = None,
+) -> Iterator[tuple[Pair, Played, WrittenCall | None]]:
+    """How far each pair comes with the answers that are known of it, and the call that it needs next.
+
+    Args:
+        told: known answers of pairs, by name.
+        key: is kept out of every text.
+        used: gets the names of the answers that were of use.
+
+    Yields:
+        For each pair, in order, its state and its next call; None instead of a call if the pair needs no more answers.
+    """
+    for chunk in in_chunks(pairs, CHUNK):
+        texts = with_texts(project, grader.spec, chunk)
+        for pair in chunk:
+            played = play_with(grader, pair, texts, told.get(pair, {}), used, key)
+            yield (
+                pair,
+                played,
+                None
+                if played.body is None
+                else WrittenCall(name_of(grader, pair, played.body), asked_by(grader), played.body),
+            )
+
+
 def name_of(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
     """What a call is known by: the grader, the two texts, and a hash of all that is sent."""
     asked = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -269,7 +296,7 @@ def in_chunks(things: Iterable[One], size: int) -> Iterator[list[One]]:
         yield batch
 
 
-def by_pair(replies: Iterator[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
+def by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
     told: dict[Pair, dict[str, Reply]] = {}
     for reply in replies:
         if fault := fault_of(reply.name, grader):
@@ -281,15 +308,11 @@ def by_pair(replies: Iterator[Reply], grader: Grader, report: Report) -> dict[Pa
 
 def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
     """Refuse answers that are not to this grader's calls, or about texts that the project does not have."""
-    ours: dict[Pair, Reply] = {}
-    for reply in replies:
-        if fault := fault_of(reply.name, grader):
-            report.refuse(reply.file, reply.line, "unknown-call", fault)
-        else:
-            ours.setdefault(pair_of(reply.name), reply)
+    ours = by_pair(replies, grader, report)
     texts = with_texts(project, grader.spec, list(ours))
-    for (question, passage), reply in ours.items():
+    for (question, passage), told in ours.items():
         if question not in texts.questions or passage not in texts.passages:
+            reply = next(iter(told.values()))
             report.refuse(
                 reply.file,
                 reply.line,

@@ -13,7 +13,7 @@ from core.bank import check_version
 from core.catalogue import put_grader
 from core.errors import GradingError, WorkbenchError
 from core.graders import Control, Grader, Outcome, is_remote, said_of_models
-from core.grading.batching import run_batches
+from core.grading.batches import run_batches
 from core.grading.billing import billed, told_of
 from core.grading.budgets import budget
 from core.grading.carrying import Carrier, carry

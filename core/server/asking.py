@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from core.errors import InputError
-from core.exchange.zipping import zipped
+from core.exchange import zipped
 from core.project import current_author
 from core.server import sent, words
 from core.server.guarding import Visitor

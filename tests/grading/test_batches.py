@@ -14,8 +14,6 @@ from core.graders import Grader, PassingError, Price, Prompt, acting, make_grade
 from core.graders.endpoint.batches import BatchEndpoint
 from core.grading import (
     Request,
-    begin,
-    budget,
     call_batches,
     cancel,
     close_interrupted,
@@ -23,6 +21,7 @@ from core.grading import (
     make_plan,
     price_tag,
     run_job,
+    send,
     standing,
     step,
     waiting_jobs,
@@ -95,8 +94,8 @@ def rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Gra
         return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
 
 
-def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> int | None:
-    return begin(project, grader, {}, scope, None, "ann", budget(project, "m", None, **caps), most_calls=most)
+def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> list[int]:
+    return send(project, grader, Request(scope, batch=True, batch_size=most, **caps), "ann")
 
 
 def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
@@ -126,7 +125,7 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     start(project, batched)
     sent = make_plan(project, batched.spec, 1)
     assert (sent.sent, sent.to_grade, sent.known) == (PAIRS - 1, 0, 1)
-    assert standing(project, batched).batches == {"planned": 3}
+    assert standing(project, batched.spec).batches == {"planned": 3}
     carry_on(project, batched)
     assert ratings(project, batched) == ratings(project, alone) != []
     assert set(server.counts.values()) == {1} and len(server.counts) == PAIRS
@@ -213,13 +212,13 @@ def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
         close_interrupted(where)
         carry_on(where, grader)
         # What was killed before anything was sent is begun anew.
-        if start(where, grader, most=5) is not None:
+        if start(where, grader, most=5):
             carry_on(where, grader)
         assert set(shelf.made.values()) == {1}, last
         got = ratings(where, grader), sum(shelf.made.values()) + len(server.seen) - lost
         expected = expected or got
         assert got == expected, last
-        assert make_plan(where, grader.spec, 1).to_grade == 0 and not waiting_jobs(where, grader)
+        assert make_plan(where, grader.spec, 1).to_grade == 0 and not waiting_jobs(where, grader.spec)
         paid = sum((job.input_tokens or 0) + (job.output_tokens or 0) for job in of(where, grader))
         alone = sum(read(seen) + 6 for seen in server.seen)
         assert lost or paid == sum(shelf.tokens) + alone, last
@@ -286,6 +285,18 @@ def test_what_an_endpoint_has_no_room_for_is_sent_again_once_there_is_some(
     assert make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
 
+def test_a_pair_that_waited_for_room_gets_its_second_call_too(
+    keyed: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = rater(server, "answer", check="model")
+    shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
+    start(keyed, grader)
+    carry_on(keyed, grader)
+    plan = make_plan(keyed, grader.spec, 1)
+    assert (jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
+    assert set(shelf.made.values()) == {1}
+
+
 def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
     project: Project, server: EndpointServer, shelf: Shelf
 ) -> None:
@@ -294,14 +305,14 @@ def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
     start(project, grader, most=4)
     for _ in range(3):
         assert step(project, grader, "ann").jobs == 1
-    assert standing(project, grader).batches == {"in_progress": 2}
+    assert standing(project, grader.spec).batches == {"in_progress": 2}
     cancel(project, grader, "ann")
     carry_on(project, grader)
     job = jobs(project)[0]
     assert job.state == "cancelled" and job.graded == 1 + 2 + 1
     assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 4
     assert [batch.state for batch in call_batches(project, job.key)] == ["taken", "taken"]
-    assert waiting_jobs(project, grader) == []
+    assert waiting_jobs(project, grader.spec) == []
 
 
 def test_batches_that_were_not_sent_yet_are_dropped(project: Project, server: EndpointServer, shelf: Shelf) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 from core.errors import GradingError
 
@@ -19,12 +17,10 @@ class PassingError(GradingError):
     Args:
         code: as for every error.
         message: what went wrong.
-        wait: seconds that the endpoint asks to wait; None where it says nothing.
     """
 
-    def __init__(self, code: str, message: str, wait: float | None = None) -> None:
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message, "What is under way there goes on. Run it again to take up where it was.")
-        self.wait = wait
 
 
 @dataclass(frozen=True)
@@ -54,36 +50,3 @@ class EndpointBatch:
     def over(self) -> bool:
         """Whether nothing more comes of it."""
         return self.status in ("completed", "expired", "cancelled", "failed")
-
-
-class BatchService(Protocol):
-    """The files and batches of an endpoint, as `core.graders.endpoint.batches` has them."""
-
-    @property
-    def key(self) -> str:
-        """What has to be kept out of everything that comes from there."""
-        ...
-
-    def upload(self, path: Path, name: str) -> str:
-        """Upload a file of calls under a name, and give its id there."""
-        ...
-
-    def create(self, file: str, url: str, mark: str) -> EndpointBatch:
-        """Let a batch be made of an uploaded file of calls to a path."""
-        ...
-
-    def find(self, file: str | None, mark: str) -> EndpointBatch | None:
-        """The batch that was made of a file, or with a mark; None where none was."""
-        ...
-
-    def look(self, batch: str) -> EndpointBatch:
-        """How far a batch is."""
-        ...
-
-    def cancel(self, batch: str) -> None:
-        """Let no more calls of a batch be made."""
-        ...
-
-    def download(self, file: str, path: Path) -> None:
-        """Fetch a file of answers."""
-        ...

@@ -20,7 +20,6 @@ from core.types import Asked, Grade
 
 if TYPE_CHECKING:
     from core.graders.endpoint.back_end import EndpointBackEnd
-    from core.graders.endpoint.batches import BatchEndpoint
 
 NOTHING = Tokens()
 
@@ -76,32 +75,13 @@ def asked_by(grader: Grader) -> Api:
     return _back_end(grader)[1].api
 
 
-def batches_of(grader: Grader) -> BatchEndpoint:
-    """The files and batches of the endpoint that a grader asks.
-
-    Raises:
-        GradingError: the grader asks no endpoint, or there is no key, or no access.
-    """
-    return _back_end(grader)[1].batches()
-
-
-def address_of(grader: Grader) -> str:
-    """Where the endpoint is that a grader asks.
+def endpoint_of(grader: Grader) -> EndpointBackEnd:
+    """The endpoint that a grader asks.
 
     Raises:
         GradingError: the grader asks no endpoint.
     """
-    return _back_end(grader)[1].address
-
-
-def spoken(grader: Grader) -> dict[str, Any]:
-    """How a grader's endpoint is asked, as far as it is known what it takes: to be kept, and given to `speak`."""
-    return _back_end(grader)[1].dialect
-
-
-def speak(grader: Grader, dialect: Mapping[str, Any]) -> None:
-    """Let a grader's endpoint be asked as was kept: what was sent is only known again by being said the same way."""
-    _back_end(grader)[1].speak(dialect)
+    return _back_end(grader)[1]
 
 
 def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
