@@ -242,7 +242,7 @@ def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, mo
 WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)")
 ELSEWHERE = {
     # Within a working folder, within `written`, or the whole copy that another process makes there.
-    "core/cli/export.py": 1,
+    "core/cli/guests.py": 1,
     "core/exchange/parquet/project.py": 2,
     "core/exchange/grade_files.py": 1,
     # Standard input, before it is sent.

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.measures import choosing
 from core.pipelines import (
     View,
     agreement,
     cases,
-    choice_of_runs,
+    choice_tables,
     confirm_case,
     current_answer_work,
     evaluate,
@@ -104,7 +105,7 @@ def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> No
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = html(app)
-    for choice in choice_of_runs(evaluate(shared, View(ks=(2,), judge="contains")), 2).choices:
+    for choice in choosing(choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2), "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and "Over 3 queries that all have." in said(app)
     assert "ρ, refined" in html(visit("answers", view="Correlation"))

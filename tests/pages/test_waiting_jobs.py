@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from core.cli import cli
 from core.errors import GradingError
 from core.grading import Request, carrying, jobs, start_job
-from core.pipelines import Plan, Sit, add_student, sittings, start_sitting
+from core.pipelines import Plan, Sit, add_student, start_sitting
 from core.project import open_project
 from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
-from tests.made.exams import put_exam
+from tests.made.exams import put_exam, sittings
 from tests.made.projects import file_of, fill
 
 GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
@@ -93,7 +93,7 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
     assert " The job goes on by itself. It is given up at " in standing_still(sitting.reins)
     sitting.reins.pause()
     assert standing_still(sitting.reins).startswith("**Paused**")
-    assert [one.state for one in sittings(project)] == ["paused"]
+    assert [state for _, state, _ in sittings(project)] == ["paused"]
     sitting.reins.cancel()
     assert standing_still(sitting.reins).startswith("Stopping")
     assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"

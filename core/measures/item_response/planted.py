@@ -49,6 +49,11 @@ class Planting:
     last: int
     found: Mapping[Criterion, float]
 
+    @property
+    def by_chance(self) -> float:
+        """How many an order that knows nothing would find."""
+        return self.planted * self.last / self.items
+
 
 def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
     """By criterion, how many of some items are among those that it puts last; ties by id.
