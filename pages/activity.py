@@ -40,7 +40,7 @@ def filters(project: Project) -> Sought:
 def row(act: Act) -> None:
     """One act: when, who, what, its number, and a link to where its object can be seen."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
-        st.html(
+        st.container(key=f"act {act.key}").html(
             '<div class="asked" dir="auto">'
             f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
             f' <span class="words">{visible(act.said)}</span> <span class="gray">act {act.key}</span></div>'
@@ -65,12 +65,17 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if not kinds_of_act(project):
-    ui.empty("Nothing has happened yet.", "What people import, edit, grade, judge and export is recorded here.", "home")
+    ui.empty(
+        "Nothing has happened yet.",
+        "What people import, edit, grade, judge and export is recorded here.",
+        "home",
+        code="no-acts",
+    )
 sought = filters(project)
 page = int(st.session_state.get(f"acts {sought}", 1))
 found = activity(project, sought, ACTS_A_PAGE, page)
 with st.container(horizontal=True, vertical_alignment="center"):
-    st.caption(f"{found.total:,} act{'' if found.total == 1 else 's'}")
+    st.container(key="acts-found").caption(f"{found.total:,} act{'' if found.total == 1 else 's'}")
     if sought != Sought():
         st.button(
             "Clear filters",
@@ -78,6 +83,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
             icon=":material/filter_alt_off:",
             on_click=st.session_state.update,
             args=(NOTHING_SOUGHT,),
+            key="clear filters",
         )
     st.space("stretch")
     st.download_button(
@@ -88,9 +94,10 @@ with st.container(horizontal=True, vertical_alignment="center"):
         icon=":material/download:",
         on_click="ignore",
         disabled=not found.total,
+        key="activity csv",
     )
 if not found.total:
-    st.text("No act fits. Take a filter away.")
+    st.container(key="no-act-fits").text("No act fits. Take a filter away.")
 last = None
 for act in found.acts:
     if act.happened_at.date() != last:

@@ -63,9 +63,10 @@ def about(project: Project, one: Contested) -> None:
 def values(project: Project, one: Contested) -> None:
     """What everybody gave, the decision that stands, and a way to make or undo one."""
     judged = one.question_id is None
+    given = st.container(key="given-values")
     for name, value in one.given.items():
         what = "nothing" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
-        st.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
+        given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
     st.caption(ui.plain(STANDINGS[one.standing].capitalize() + "."))
     if one.decision is not None:
         st.success(
@@ -106,6 +107,7 @@ if not may_decide(project, ui.person()):
         "There is nothing here for you to decide.",
         "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
         "people",
+        code="nothing-to-decide",
     )
 # It has its place when it says nothing, too: else what comes after it would be drawn anew while somebody types there.
 told = st.container()
@@ -120,9 +122,11 @@ state = st.segmented_control(
 )  # fmt: skip
 listed = [one for one in found if one.standing == state]
 if deciding.lacking():
-    told.warning("What the link names is not listed here." + " Another one is open in its stead." * bool(listed))
+    told.container(key="not-listed").warning(
+        "What the link names is not listed here." + " Another one is open in its stead." * bool(listed)
+    )
 if not listed:
-    ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.")
+    ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.", code="nothing-listed")
 at = deciding.opened(listed)
 one = listed[at]
 step(project, listed, at)

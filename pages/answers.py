@@ -23,7 +23,7 @@ if not looking.generators(project):
             " come with the queries: import a file with answers on the Home screen."
         )
     if current_answer_work(project) is None:
-        st.markdown(
+        st.container(key="no-answers").markdown(
             "**Nobody has answered yet.** Generate answers here, or import those that a model wrote elsewhere on the"
             " Home screen."
         )

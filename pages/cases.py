@@ -9,6 +9,11 @@ ui.begin()
 project = ui.project()
 looking.begin(project)
 if not looking.generators(project):
-    ui.empty("There are no answers yet.", "Generate some, or import them, on the Answers screen.", "answers")
+    ui.empty(
+        "There are no answers yet.",
+        "Generate some, or import them, on the Answers screen.",
+        "answers",
+        code="no-answers",
+    )
 desk.arrive(project)
 case_acts.draw(project, looking.look(project).view)

@@ -129,7 +129,7 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key=f"{side}-head"
         ):
-            st.html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'Nothing differs.'}")
+            st.container(key=f"state {side}").html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'Nothing differs.'}")
             opened = st.toggle("Choose", key=f"{side}-state", width="content")
         # Always drawn, so that no choice is lost where the window gets wider or narrower.
         with st.container(key=f"{side}-choices{'-opened' * opened}", gap="xsmall"):
@@ -196,7 +196,7 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
     shift = found.shift
     share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
     with st.container(horizontal=True, gap="medium", key="sums"):
-        st.metric(
+        st.container(key="metric differing", width="content").metric(
             "Labels that differ", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages",
             width="content",
         )  # fmt: skip
@@ -231,12 +231,12 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
         lines.append(
             f"The min rating moves no label; by it, {found.relevance:,} passages turn relevant or cease to be."
         )
-    st.caption(ui.plain(" ".join(lines)))
+    st.container(key="about-change").caption(ui.plain(" ".join(lines)))
     if any(found.partial):
         sides = zip(found.partial, SIDES.values(), strict=True)
         counts = " and ".join(f"{count:,} {side.lower()}" for count, side in sides if count)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
+            st.container(key="partial-labels", width="content").markdown(
                 f":material/info: Labels that rest on a part of their ratings, and may still change: {counts}.",
                 width="content",
             )
@@ -249,7 +249,9 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
                 ui.go("grading", "Grade what is missing")
             else:
                 # The screen grades for the newest version alone.
-                st.markdown(f"To grade them: `exam grade --bank-version {min(lacking)}`", width="content")
+                st.container(key="grade-older-version", width="content").markdown(
+                    f"To grade them: `exam grade --bank-version {min(lacking)}`", width="content"
+                )
 
 
 ui.begin()
@@ -266,7 +268,9 @@ if frozen := freezes.offered(project):
             freezes.view(project, frozen)
         st.stop()
 if not any(grader.grades for grader in graders(project)):
-    ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+    ui.empty(
+        "Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
+    )
 looking = policy_widgets.view()
 start = defaults(project)
 kept = come_back(project)
@@ -285,6 +289,7 @@ if before == after:
         "Choose another bank version, grader, label rule, min rating, weights or overrides on one side. A new bank"
         " version is made by saving in the question bank.",
         "question_bank",
+        code="same-states",
     )
 with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
@@ -300,5 +305,6 @@ with st.container(horizontal=True, horizontal_alignment="distribute", vertical_a
         type="tertiary",
         on_click="ignore",
         disabled=not found.flips,
+        key="differing labels",
     )
 VIEWS[view](project, found)

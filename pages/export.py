@@ -31,7 +31,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     state = readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
-        ui.empty("There are no labels yet.", "Grade the pool first.", "grading")
+        ui.empty("There are no labels yet.", "Grade the pool first.", "grading", "no-labels")
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         if "binary" not in st.session_state and "binary" not in st.query_params:
@@ -63,10 +63,14 @@ def _rests_on(state: Readiness, labelled: int) -> None:
     rated = state.graded + state.overridden
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
     with st.container(key="rest-on", horizontal=True):
-        st.metric("Labels", f"{labelled:,}")
-        st.metric("Pairs graded", share, help=f"{rated:,} of {state.needed:,}")
-        st.metric("Partial labels", f"{state.partial_labels:,}", help="Some pairs behind them are ungraded or failed.")
-        st.metric(
+        st.container(key="metric labels", width="content").metric("Labels", f"{labelled:,}")
+        st.container(key="metric graded", width="content").metric(
+            "Pairs graded", share, help=f"{rated:,} of {state.needed:,}"
+        )
+        st.container(key="metric partial", width="content").metric(
+            "Partial labels", f"{state.partial_labels:,}", help="Some pairs behind them are ungraded or failed."
+        )
+        st.container(key="metric unlabelled", width="content").metric(
             "Passages without a label", f"{state.unlabelled_passages:,}", help="Left out of the file, not written as 0."
         )
 
@@ -82,7 +86,9 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     counting = f"{how_many(state.overridden, 'overrides')} count{'s' if state.overridden == 1 else ''}."
     counting *= bool(state.overridden)
     if state.complete:
-        st.success(f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:")
+        st.container(key="complete").success(
+            f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:"
+        )
         ui.speaking(state.speaking_passages)
         return
     lines = []
@@ -107,7 +113,7 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
         )
     lines += [counting] if counting else []
     with st.container(border=True):
-        st.warning("\n".join(f"- {line}" for line in lines), icon=":material/warning:")
+        st.container(key="incomplete").warning("\n".join(f"- {line}" for line in lines), icon=":material/warning:")
         with st.container(horizontal=True):
             if state.stale_overrides:
                 ui.go("passages", "Look at the overrides", overridden="true")

@@ -17,7 +17,7 @@ from pages.parts.shared.job_progress import progress, say_not_begun
 ui.begin()
 project = ui.project()
 running = progress(project)
-say_not_begun(project, "Grade")
+say_not_begun(project, "grade")
 if not running:
     chosen = choose(project, "setup")
     waiting(project)
@@ -31,7 +31,7 @@ if not running:
     pool(project)
     if chosen is not None:
         request = plan(project, chosen.grader)
-        if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:"):
+        if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
             with ui.errors():
                 # So that the grader can be had again.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())

@@ -63,11 +63,11 @@ def standing(project: Project) -> None:
     asked = "query" if grader and grader.method == "direct" else "question"
     step = next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
-        st.markdown(f"**Next:** {ui.plain(step.sentence)}")
+        st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
             ui.go(step.screen)
     if view is not None and (said := policy_widgets.succeeded(project, view.policy.grader, SAID_FOR)):
-        st.caption(f":material/info: {ui.plain(said)}")
+        st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
             ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
@@ -93,6 +93,7 @@ def qrels_download(project: Project) -> None:
         icon=":material/download:",
         on_click="ignore",
         help="The labels of the newest bank version. Export says what they rest on, and has more kinds of files.",
+        key="download qrels",
     )
 
 

@@ -28,7 +28,8 @@ try:
     with st.spinner("Fitting, dropping and fitting again"):
         found = shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
 except WorkbenchError as error:
-    ui.empty(error.message, "What an exam could do without is said by the answers of students.", "students")
+    what = "What an exam could do without is said by the answers of students."
+    ui.empty(error.message, what, "students", error.code)
 if found is not None:
     shortening.draw(project, exam, items, found)
     planting.offer(project, exam)

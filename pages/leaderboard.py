@@ -98,7 +98,7 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     follow = board_table.follow()
     groups = alike(mine.board, remembered_pairs(project, mine.board, screen.test))
     if said := told_apart(mine.board, groups):
-        st.caption(said)
+        st.container(key="told-apart").caption(said)
     run, asked = board_table.followed()
     opened = None
     if run in mine.board.scores:
@@ -108,7 +108,9 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
-        st.info(ui.plain(f"There is no system {run} on this board."), icon=":material/help:")
+        st.container(key="unknown-system").info(
+            ui.plain(f"There is no system {run} on this board."), icon=":material/help:"
+        )
     board_table.draw(mine, official, groups, further, opened, follow)
 
 
@@ -121,7 +123,9 @@ official_measure = imported.get(against or "", measure)
 st.html(f"<style>{STYLE}</style>")
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
     view = views.choose([BOARD, *VIEWS])
-    more = st.popover("More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold")
+    more = st.popover(
+        "More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold", key="more"
+    )
 with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
@@ -145,7 +149,7 @@ official = None
 if against is None:
     board = leaderboard(project, measure, "exam", policy)
     if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
-        st.caption(said)
+        st.container(key="rests-on").caption(said)
 else:
     comparison = compare(
         project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
@@ -155,7 +159,7 @@ else:
 if (length := board.length_correlation()) is not None:
     st.caption(f":material/info: Spearman of score and words: {length:z.2f}.")
 if board.reference is not None:
-    st.caption(
+    st.container(key="starred").caption(
         f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"
         f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
     )

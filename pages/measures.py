@@ -89,7 +89,8 @@ ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:
-    ui.empty("There is nothing to compare with.", "Import judgments or an official leaderboard.", "home")
+    what = "There is nothing to compare with."
+    ui.empty(what, "Import judgments or an official leaderboard.", "home", "no-boards")
 st.caption("Which grader, min rating and measure orders the systems as the official board does?")
 looking = policy_widgets.seen()
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -109,7 +110,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             help=f"The usual ones: {', '.join(META_MEASURES)}. Or type another, such as P@30 or EXAM-Cover@5.",
         )  # fmt: skip
     more = st.popover(
-        "More", icon=":material/tune:", help="Ratings, correlations, ties, queries, label rules, versions"
+        "More", icon=":material/tune:", help="Ratings, correlations, ties, queries, label rules, versions", key="more"
     )
 with more:
     against_measure = chosen_measure(against, dict(boards(project)))
@@ -194,6 +195,7 @@ for name, content, kind in (("TSV", meta_tsv, "text/tab-separated-values"), ("La
     )  # fmt: skip
 cells(table)
 said = caption(table, near="shaded") if view == TABLE else caption(table, near="not marked here", poor="pale")
-st.caption(ui.plain(f"Select a cell to see the two boards behind it. {said}"))
+st.container(key="legend").caption(ui.plain(f"Select a cell to see the two boards behind it. {said}"))
+reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
-    st.caption(ui.plain(f"{UNDEFINED} {reason} ({len(where)} {'cell' if len(where) == 1 else 'cells'})"))
+    reasons.caption(ui.plain(f"{UNDEFINED} {reason} ({len(where)} {'cell' if len(where) == 1 else 'cells'})"))

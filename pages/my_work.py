@@ -56,8 +56,8 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
         asked = one.people.get(name) == "asked"
         said = "You are asked to." if asked else f"{one.free} of {one.wanted} places are free."
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
-        for label, act in (("Claim", claim_double), ("Decline", decline_double)):
-            if presses.button(label, key=f"{label} {one.key}", type="tertiary"):
+        for label, key, act in (("Claim", "claim", claim_double), ("Decline", "decline", decline_double)):
+            if presses.button(label, key=f"{key} {one.key}", type="tertiary"):
                 with ui.errors():
                     act(project, one.query_id, name, number=one.key)
                     st.rerun()
@@ -85,7 +85,7 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
             narrowed = {"of_query": listed_as, "assigned": "true"} if of_sample else {}
             ui.go(screen, said[0].upper() + said[1:], query=one.query_id, **narrowed)
         label = "Not done after all" if one.done else "Done"
-        if name and presses.button(label, key=f"{label} {one.query_id}", type="tertiary"):
+        if name and presses.button(label, key=f"done {one.query_id}", type="tertiary"):
             mark_done(project, one.query_id, not one.done, name)
             st.rerun()
 

@@ -76,7 +76,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         return Filters(
             query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None, assigned_to=_assigned(project)
         )
-    with st.popover("More filters"):
+    with st.popover("More filters", key="more filters"):
         label = _choice("Label", [NONE, *RATINGS], "has_label", NO_VALUE) if policy else None
         rating = _choice("Any question rated", list(RATINGS), "has_rating") if policy else None
         known = sources(project)
@@ -145,7 +145,9 @@ def opened(project: Project) -> tuple[str, str | None] | None:
     if TO_OPEN in st.session_state:
         return st.session_state[TO_OPEN], None
     if query is not None and passage is None and query not in pooled_queries(project):
-        st.warning(f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:")
+        st.container(key="another-query").warning(
+            f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:"
+        )
     # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
     if query is None or (last is not None and passage is None and last[0] == query):
         return last
@@ -255,7 +257,9 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
         # Below what one presses: whoever comes or goes moves no button that is about to be pressed.
         presence.beside(project, read.query_id)
         if hidden:
-            st.caption("Blind: ratings, labels, ranks and the judgments of others appear once you have judged.")
+            st.container(key="blind-now").caption(
+                "Blind: ratings, labels, ranks and the judgments of others appear once you have judged."
+            )
             return
         effect = st.container()
         beside.known(project, read)
@@ -266,7 +270,12 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
 ui.begin()
 project = ui.project()
 if not pooled_queries(project):
-    ui.empty("There are no passages yet.", "Import passages, and runs or judgments that name them.", "home")
+    ui.empty(
+        "There are no passages yet.",
+        "Import passages, and runs or judgments that name them.",
+        "home",
+        code="no-passages",
+    )
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
@@ -279,6 +288,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="desk-filter
             icon=":material/filter_alt_off:",
             on_click=st.session_state.update,
             args=(NO_FILTERS,),
+            key="clear filters",
         )
     blind.toggle()
 st.session_state["desk outside"] = outside()

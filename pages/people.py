@@ -97,10 +97,14 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
 def adding(project: Project, texts: dict[str, str]) -> None:
     """A form that gives somebody a role."""
     with st.form(form_key("add person")), st.container(horizontal=True, vertical_alignment="bottom"):
-        identity = st.text_input("E-mail address of the login", placeholder="ann@example.org", max_chars=200)
-        name = st.text_input("Name", placeholder="Recorded with what they do", max_chars=60)
+        identity = st.container(key="person-identity").text_input(
+            "E-mail address of the login", placeholder="ann@example.org", max_chars=200
+        )
+        name = st.container(key="person-name").text_input(
+            "Name", placeholder="Recorded with what they do", max_chars=60
+        )
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
-        if st.form_submit_button("Add", type="primary", icon=":material/person_add:"):
+        if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
             author = ui.author()
 
             def add() -> None:
@@ -118,7 +122,9 @@ project.require("manage people")
 for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
 if not login.needed():
-    st.info("This server asks nobody to log in: whoever opens it may do everything. Roles count once it does.")
+    st.container(key="no-logins").info(
+        "This server asks nobody to log in: whoever opens it may do everything. Roles count once it does."
+    )
 latest()
 texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})
 for one in project.members().values():

@@ -50,7 +50,9 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
     """The prompt that the URL names, else the one of the plainest grader."""
     name, usual = st.query_params.get("prompt"), usual_prompt("self-rating", {})
     if name is not None and name not in library:
-        st.warning(f"There is no prompt {ui.plain(name)} here. This is {ui.plain(usual)}.", icon=":material/info:")
+        st.container(key="another-prompt").warning(
+            f"There is no prompt {ui.plain(name)} here. This is {ui.plain(usual)}.", icon=":material/info:"
+        )
     return name if name is not None and name in library else usual
 
 
@@ -77,7 +79,7 @@ def facts(prompt: Prompt) -> None:
     """What is to be known of a prompt beside its text."""
     scale = f", on a scale of 0 to {prompt.top}" if prompt.form in ("rating", "yes-no") else ""
     asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
-    st.caption(f"Source: {ui.plain(prompt.source)}")
+    st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
     st.caption(
         f"Name **{ui.plain(prompt.name)}** · for {asked} · answered by "
         f"{FORMS[prompt.form]}{scale} · filled in with {', '.join(variables(prompt))} · "
@@ -116,7 +118,7 @@ def earlier(project: Project, prompt: Prompt) -> None:
         picked = st.selectbox("State", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
         state = next(state for state in states if state.made_at.isoformat() == picked)
         st.code(write_prompt(state.prompt), language="yaml", wrap_lines=True)
-        if presses.button("Edit from this state", icon=":material/history:"):
+        if presses.button("Edit from this state", icon=":material/history:", key="edit state"):
             _begin(prompt.name, state.prompt)
 
 
@@ -130,17 +132,17 @@ def _begin(opened: str, prompt: Prompt) -> None:
 def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
     """The button that opens the editor, under a new name where the prompt is built in."""
     if prompt.name in built_in():
-        if presses.button("Copy and edit", icon=":material/content_copy:"):
+        if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
             _begin(prompt.name, draft_of(prompt, library))
-        st.caption(
+        st.container(key="built-in").caption(
             ":material/lock: A built-in prompt stays as it is: others know it by its name, and grades are compared by "
             "it. A copy under a name of its own can say what you like, and its grader is a new one."
         )
     else:
         with st.container(horizontal=True):
-            if presses.button("Edit", icon=":material/edit:"):
+            if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
                 _begin(prompt.name, prompt)
-            if presses.button("Copy and edit", icon=":material/content_copy:"):
+            if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
                 _begin(prompt.name, draft_of(prompt, library))
 
 
@@ -160,18 +162,21 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
     try:
         drafted = read_prompt(text, "Prompt")
     except FileError as error:
-        st.error("This is no prompt yet:", icon=":material/error:")
+        shown = st.container(key=f"error {error.code} 0")
+        shown.error("This is no prompt yet:", icon=":material/error:")
         for problem in error.problems:
             place = f"Line {problem.line}: " if problem.line else ""
-            st.text(f"{place}{problem.reason}.")
+            shown.text(f"{place}{problem.reason}.")
         st.caption(ui.plain(error.hint))
     if drafted is not None and drafted.name in built_in():
-        st.error(f"{ui.plain(drafted.name)} is a built-in prompt, which stays as it is.", icon=":material/lock:")
+        st.container(key="error built-in-prompt 0").error(
+            f"{ui.plain(drafted.name)} is a built-in prompt, which stays as it is.", icon=":material/lock:"
+        )
         st.caption(f"Write another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
     with st.container(horizontal=True):
         # Never off: what was typed is known once the field is left, which a press on the button does.
-        save = presses.button("Save", type="primary", icon=":material/save:")
-        if presses.button("Discard", icon=":material/close:"):
+        save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
+        if presses.button("Discard", icon=":material/close:", key="discard prompt"):
             _close(opened.name)
             st.rerun()
     if save and drafted is not None and drafted.name not in built_in():
@@ -202,11 +207,11 @@ def _take_examples(name: str, held: str, key: str) -> None:
     with st.expander("Replace the examples by a file"):
         st.caption("A YAML or JSON list of mappings with question, passage and answer.")
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
-        if file is not None and presses.button(f"Use the examples of {ui.plain(file.name)}"):
+        if file is not None and presses.button(f"Use the examples of {ui.plain(file.name)}", key="use examples"):
             try:
                 changed = with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
             except UnicodeDecodeError:
-                st.error("The file is not in UTF-8.", icon=":material/error:")
+                st.container(key="error not-utf-8 0").error("The file is not in UTF-8.", icon=":material/error:")
             except WorkbenchError as error:
                 ui.show_error(error)
             else:

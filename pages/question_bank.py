@@ -88,7 +88,9 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     st.session_state["project of bank"] = project.name
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
-        st.warning(f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:")
+        st.container(key="another-query").warning(
+            f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:"
+        )
     st.session_state["last query"] = found[at or 0].query_id
     if not named or (at is None and left_behind):
         address.begin_at(query=found[at or 0].query_id)

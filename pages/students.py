@@ -30,6 +30,7 @@ if not found.students:
         "Nobody has sat this exam.",
         "Add a student above: chance and the longest choice show what reading nothing earns, the embedded model needs"
         " no download. Answers that were given elsewhere can be imported on the Home screen.",
+        code="nobody-sat",
     )
 view = views.choose(list(VIEWS), lambda name: VIEWS[name][0])
 VIEWS[view][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))

@@ -296,7 +296,7 @@ def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collect
     check_problem(note, "one.run runs-replaced", "one", "two")
     assert rankings(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
     again = import_files(collection, "graded", [car.graded()], "ann")
-    (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one"))
+    (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one.run"))
     assert mentions(kept.reason, "one.run")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 from core.project import Project, open_project
+from pages.parts.shared.screens import SCREENS
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -187,12 +189,46 @@ def bring_into_view(thing: Locator) -> None:
     thing.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def choose_option(page: Page, label: str, option: str) -> None:
-    """Choose in a list by its label."""
-    box = page.get_by_role("combobox", name=label, exact=True)
+def button(page: Page | Locator, key: str) -> Locator:
+    """The button of a key, be it ours or Streamlit's."""
+    return page.locator(f'button[data-key="{key}"], .{css_class(key)} button')
+
+
+def field(page: Page | Locator, key: str) -> Locator:
+    """The box of a key that takes text, be it ours or Streamlit's."""
+    return page.locator(f':is(input, textarea)[data-key="{key}"], .{css_class(key)} :is(input, textarea)')
+
+
+def note(page: Page | Locator, key: str, words: str = "") -> Locator:
+    """The container of a key, or of those that begin with it, which has these words and numbers in this order."""
+    shown = page.locator(f'[class*="{css_class(key)}"]').filter(visible=True)
+    return shown.filter(has_text=re.compile(r"\b.*?\b".join(map(re.escape, words.split()))))
+
+
+def css_class(key: str) -> str:
+    """The class that Streamlit gives to an element with a key."""
+    return "st-key-" + re.sub(r"[^a-zA-Z0-9_-]", "-", key)
+
+
+def heading(page: Page, screen: str) -> Locator:
+    """The title of a screen."""
+    return page.get_by_role("heading", name=SCREENS[screen][0], exact=True, level=1)
+
+
+def go_to(page: Page, screen: str) -> None:
+    """Follow the menu to a screen."""
+    page.locator(".st-key-menu").get_by_role("link", name=SCREENS[screen][0], exact=True).click()
+    expect(heading(page, screen)).to_be_visible()
+    ready(page)
+
+
+def choose_option(page: Page, key: str, option: str | int) -> None:
+    """Choose in the list of a key: an option by its name, or by its place."""
+    box = page.locator(f".{css_class(key)} [role=combobox]")
     bring_into_view(box)
     box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    options = page.get_by_role("option")
+    (options.nth(option) if isinstance(option, int) else page.get_by_role("option", name=option, exact=True)).click()
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,14 @@ from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
+from streamlit.testing.v1.element_tree import Block
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from core.project import Project
 from core.types import Question
 from pages.parts.shared import person, visitor
 from tests.made.projects import fill, judge, let_go, new_project
+from tests.made.refusals import names
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
@@ -194,6 +196,43 @@ def said(app: AppTest) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
+def boxes(app: AppTest) -> dict[str, Block]:
+    """The containers of a screen that have a key, by it."""
+    nodes = (node for part in app._tree.children.values() for node in part)
+    return {str(node.key): node for node in nodes if isinstance(node, Block) and node.key}
+
+
+def note(app: AppTest, key: str) -> str:
+    """The text in the containers whose key is this or begins with it, as it is read; empty if the screen has none."""
+    inside = [box for name, box in boxes(app).items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
+    found = [node for box in inside for node in box if not isinstance(node, Block)]
+    texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
+    return re.sub(r"\\(.)", r"\1", "\n".join(str(text) for text in texts))
+
+
+def shows(app: AppTest, key: str, *values: object) -> bool:
+    """Whether a screen has text in the container of a key, and each value in it as a whole word or number."""
+    text = note(app, key)
+    return bool(text) and all(names(text, str(value)) for value in values)
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers of a text in their order, without signs."""
+    return [float(found.replace(",", "")) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)]
+
+
+def errors(app: AppTest) -> list[str]:
+    """The codes of the errors that a screen shows, in their order."""
+    return [key.split()[1] for key in boxes(app) if key.startswith("error ")]
+
+
+def check_refused(app: AppTest, code: str, *values: object) -> None:
+    """Check that a screen shows one error, which has a code and each value as a whole word or number."""
+    assert errors(app) == [code], [(key, note(app, key)) for key in boxes(app) if key.startswith("error ")]
+    (key,) = (key for key in boxes(app) if key.startswith("error "))
+    assert shows(app, key, *values), (note(app, key), values)
+
+
 def component(app: AppTest, key: str) -> Any:
     """What a screen gave the browser for a component of ours."""
     return next(part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
@@ -256,15 +295,28 @@ def links(app: AppTest) -> list[str]:
     return [element.proto.page for element in app.main.get("page_link")]
 
 
-def named(elements: Any, label: str) -> Any:
-    """The one element with a label."""
-    found = [element for element in elements if element.label.startswith(label)]
-    assert len(found) == 1, (label, [element.label for element in elements])
+def keyed(elements: Any, key: str) -> list[Any]:
+    """The elements with a key; if there are none, those whose key ends with these words, begins with them, has them."""
+    keys = [(f" {element.key} ", element) for element in elements]
+    fits: list[Callable[[str], bool]] = [
+        f" {key} ".__eq__,
+        lambda whole: whole.endswith(f" {key} "),
+        lambda whole: whole.startswith(f" {key} "),
+        lambda whole: f" {key} " in whole,
+    ]
+    found = ([element for whole, element in keys if fit(whole)] for fit in fits)
+    return next(filter(None, found), [])
+
+
+def named(elements: Any, key: str) -> Any:
+    """The one element that `keyed` finds, or whose label begins so."""
+    found = keyed(elements, key) or [element for element in elements if element.label.startswith(key)]
+    assert len(found) == 1, (key, [(element.key, element.label) for element in elements])
     return found[0]
 
 
-def press(app: AppTest, label: str) -> AppTest:
-    named(app.button, label).click()
+def press(app: AppTest, key: str) -> AppTest:
+    named(app.button, key).click()
     return sound(app.run())
 
 
@@ -273,22 +325,25 @@ def holding(elements: Any, value: object) -> Any:
     return next(element for element in elements if element.value == value)
 
 
-def metric(app: AppTest, label: str) -> str:
-    return str(named(app.metric, label).value)
+def metric(app: AppTest, key: str) -> str:
+    """The value of the metric in the container of a key, or whose label begins so."""
+    box = boxes(app).get(key)
+    found = [] if box is None else [node for node in box if node.type == "metric"]
+    return str(found[0].value if found else named(app.metric, key).value)
 
 
-def choose(app: AppTest, label: str, value: object) -> AppTest:
-    """Set a widget as a person does; an option is chosen by what it is called on the screen."""
-    return sound(enter(app, label, value).run())
+def choose(app: AppTest, key: str, value: object) -> AppTest:
+    """Set a widget as a person does; an option is chosen by its name on the screen, or by its value."""
+    return sound(enter(app, key, value).run())
 
 
-def enter(app: AppTest, label: str, value: object) -> AppTest:
+def enter(app: AppTest, key: str, value: object) -> AppTest:
     """The same, going on before the screen is drawn again."""
-    for box in app.selectbox:
-        if box.label == label and str(value) in box.options:
-            box.select_index(box.options.index(str(value)))
-            return app
-    named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
+    box = named([*app.selectbox, *app.number_input, *app.checkbox, *app.text_input], key)
+    if box.type == "selectbox" and str(value) in box.options:
+        box.select_index(box.options.index(str(value)))
+    else:
+        box.set_value(value)
     return app
 
 

@@ -23,7 +23,21 @@ from core.pipelines import (
 )
 from core.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
-from tests.made.screens import charts, holds, looking_at, press, said, served, shared, sound, tell, visit
+from tests.made.screens import (
+    charts,
+    holds,
+    looking_at,
+    metric,
+    note,
+    numbers,
+    press,
+    served,
+    shared,
+    shows,
+    sound,
+    tell,
+    visit,
+)
 from tests.pipelines.answers.made import collection
 
 __all__ = ["served", "shared"]
@@ -56,24 +70,22 @@ def html(app: AppTest) -> str:
 
 def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project) -> None:
     for screen in "answers", "cases":
-        words = said(visit(screen))
-        assert "LLM-retEval judges a retriever by what it makes possible" in words
-        assert "no queries with their words, no runs" in words and "no gold passages" in words
+        assert shows(visit(screen), "lacking")
 
 
 def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(project: Project) -> None:
     collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
-    assert "There are no answers yet." in said(visit("cases"))
+    assert shows(visit("cases"), "no-answers")
     app = visit("answers")
-    assert "Nobody has answered yet." in said(app) and "No calls, no tokens, no money." in said(app)
+    assert shows(app, "no-answers") and shows(app, "free-of-charge")
     to_ask = {metric.label: metric.value for metric in app.metric}["To generate"]
-    press(app, "Generate")
+    press(app, "answers begin")
     work = current_answer_work(project)
     assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
     blocks = holds(visit("answers"), "answers-grid")["blocks"]
     assert [block["k"] for block in blocks] == [1, 5, 10]
     app = visit("answers", view="Generate and compare")
-    assert "Every answer that is wanted is there." in said(app)
+    assert shows(app, "all-answered")
 
 
 def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared: Project) -> None:
@@ -98,8 +110,9 @@ def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared
 
 def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> None:
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
-    assert "judged by **Token F1** from 0.30" in said(app) and "near\\-equal" not in said(app)
-    assert "near-equal texts too" in said(app)
+    assert shows(app, "looking-at-answers", "Token F1", "0.30")
+    alone = visit("answers", judge="f1", threshold="0.3")
+    assert note(app, "looking-at-answers") != note(alone, "looking-at-answers")
 
 
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
@@ -107,7 +120,7 @@ def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     words = html(app)
     for choice in choosing(choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2), "common").choices:
         assert choice.evaluation in words
-    assert "NIST: nDCG@10" in words and "Over 3 queries that all have." in said(app)
+    assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
     assert "ρ, refined" in html(visit("answers", view="Correlation"))
 
 
@@ -178,11 +191,11 @@ def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     app = visit("judges")
     words = html(app)
     assert "Exact match" in words and "Token F1" in words and "0.40" in words
-    assert "On 3 answers, of which 67% are held for right." in said(app)
+    assert numbers(note(app, "verdicts-held"))[:2] == [3, 67]
     assert len(charts(app)) == 1
     box = next(slider for slider in app.slider if slider.label == "Accepted from" and slider.key.startswith("limit"))
     app = sound(box.set_value(0.0).run())
-    assert {metric.label: metric.value for metric in app.metric}["Recall"] == "1.000"
+    assert metric(app, "metric recall") == "1.000"
 
 
 def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Project) -> None:
@@ -190,7 +203,7 @@ def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Pr
     put_answers(project, [{"query_id": "a", "run": "gold", "draw": 1, "answer": "Hamburg"}])
     put_verdicts(project)
     app = visit("judges")
-    assert not app.error and "On 3 answers, of which 67% are held for right." in said(app)
+    assert not app.error and numbers(note(app, "verdicts-held"))[:2] == [3, 67]
 
 
 def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Project) -> None:
@@ -202,5 +215,4 @@ def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Proje
 
 def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:
     put_answered(project)
-    words = said(visit("judges"))
-    assert "Nobody has said yet of any answer whether it is right." in words and "acceptable" in words
+    assert shows(visit("judges"), "no-verdicts")

@@ -29,9 +29,9 @@ class Judge:
     def passage(self) -> str:
         """What is to be judged; empty where nothing is."""
         # Whichever comes: the next passage, or that there is none.
-        desk = self.page.get_by_role("region", name="Passage to judge")
-        expect(desk.get_by_role("group", name="Passage").or_(desk.get_by_role("heading"))).to_be_visible()
-        shown = desk.get_by_role("group", name="Passage")
+        desk = self.page.locator("section.pane")
+        expect(desk.locator(".passage").or_(desk.get_by_role("heading"))).to_be_visible()
+        shown = desk.locator(".passage")
         return shown.inner_text() if shown.count() else ""
 
     def press(self, key: str) -> bool:
@@ -41,9 +41,7 @@ class Judge:
             return False
         self.seen.append(before)
         self.page.keyboard.press(key)
-        expect(
-            self.page.get_by_role("group", name="Passage", exact=True).get_by_text(before, exact=True)
-        ).to_have_count(0)
+        expect(self.page.locator(".pane .passage").get_by_text(before, exact=True)).to_have_count(0)
         return True
 
     @property
@@ -79,7 +77,7 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
     assert ann.passage == waiting, "the passage that she had before her is hers still"
     # She takes the last one back and judges it otherwise.
     ann.page.keyboard.press("u")
-    expect(ann.page.get_by_role("group", name="Passage", exact=True)).to_have_text(ann.seen.pop())
+    expect(ann.page.locator(".pane .passage")).to_have_text(ann.seen.pop())
     assert ann.press("2")
     # Her query ends. Two of it come back at once with what was asked, although the server deals it no more.
     query = ann.query
@@ -89,7 +87,7 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
     ann.page.keyboard.press("u")
     ann.page.keyboard.press("u")
     *_, earlier, _ = ann.seen
-    expect(ann.page.get_by_role("group", name="Passage", exact=True)).to_have_text(earlier)
+    expect(ann.page.locator(".pane .passage")).to_have_text(earlier)
     assert ann.query == query
     del ann.seen[-2:]
     going = [ann, ben]

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from core.leaderboard import compare, leaderboard, per_query_scores
 from core.study import alike
 from core.study.significance import compare_all
-from tests.made.browser import Server, ready, visit
+from tests.made.browser import Server, heading, ready, visit
 from tests.made.projects import fill, judge, new_project
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS
 
@@ -54,12 +54,12 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     asked = scores[0].query_id
     expect(page).to_have_url(re.compile(f"followed={run}&asked={asked}"))
 
-    passages.first.get_by_role("link", name="All ratings").click()
-    expect(page.get_by_role("heading", name="Passages", exact=True)).to_be_visible()
+    passages.first.locator("a").click()
+    expect(heading(page, "passages")).to_be_visible()
     ready(page)
     expect(page).to_have_url(re.compile(f"/passages\\?.*query={asked}&passage="))
     page.go_back()
-    expect(page.get_by_role("heading", name="Leaderboard", exact=True)).to_be_visible()
+    expect(heading(page, "leaderboard")).to_be_visible()
     expect(passages).not_to_have_count(0)
     expect(row).to_have_class(re.compile("open"))
 
@@ -79,31 +79,32 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(page.locator(".lane")).to_have_count(0)
 
     # What another screen calls its view is not this one's.
-    page.get_by_role("link", name="Disagreements", exact=True).click()
-    expect(page.get_by_role("heading", name="Disagreements", exact=True)).to_be_visible()
+    views = page.locator(".st-key-view").get_by_role("radio")
+    page.locator(".st-key-menu a[href*=disagreements]").click()
+    expect(heading(page, "disagreements")).to_be_visible()
     ready(page)
-    page.get_by_role("link", name="Leaderboard", exact=True).click()
-    expect(page.get_by_role("radio", name="Board", exact=True)).to_be_checked()
+    page.locator(".st-key-menu a[href*=leaderboard]").click()
+    expect(views.first).to_be_checked()
     ready(page)
     expect(page).not_to_have_url(re.compile("view=queue"))
 
     # A view is a step: Back leads to the one before.
     two = re.compile("view=Two")
-    page.get_by_role("radio", name="Two boards", exact=True).click()
+    views.nth(2).click()
     expect(page).to_have_url(two)
-    page.get_by_role("radio", name="Board", exact=True).click()
+    views.first.click()
     expect(page).not_to_have_url(two)
     page.go_back()
     expect(page).to_have_url(two)
-    expect(page.get_by_role("radio", name="Two boards", exact=True)).to_be_checked()
+    expect(views.nth(2)).to_be_checked()
     ready(page)
     page.go_back()
-    expect(page.get_by_role("radio", name="Board", exact=True)).to_be_checked()
+    expect(views.first).to_be_checked()
     ready(page)
 
     # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
     page.locator("[data-testid=stSidebar]").hover()
-    page.get_by_role("button", name="Collapse sidebar").click()
+    page.locator("[data-testid=stSidebarCollapseButton] button").click()
     page.wait_for_function(
         "() => { const name = document.querySelector('h1'), at = name.getBoundingClientRect();"
         " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"

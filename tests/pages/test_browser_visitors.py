@@ -9,13 +9,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.types import Question
-from tests.made.browser import Server, choose_option, empty_tab, ready, visit
+from tests.made.browser import Server, button, choose_option, empty_tab, field, note, ready, visit
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill, new_project
 
 
-def pick(page: Page, label: str, option: str) -> None:
-    choose_option(page, label, option)
+def pick_endpoint(page: Page) -> None:
+    """Choose that the model is behind an endpoint, the second of the places."""
+    choose_option(page, "setup/self-rating/ back_end", 1)
     ready(page)
 
 
@@ -47,24 +48,24 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         project.close()
     with EndpointServer() as endpoint:
         visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
-        pick(page, "Model runs", "Endpoint")
+        pick_endpoint(page)
         # The key follows the address at once: nobody waits for a screen between two boxes.
-        page.get_by_label("Address", exact=True).fill(endpoint.url)
-        write(page.get_by_label("Key for this address", exact=True), "open-sesame")
-        expect(page.get_by_text("The key that you typed for 127.0.0.1 is used.")).to_be_visible()
-        expect(page.get_by_label("Key for this address", exact=True)).to_have_value("")
-        write(page.get_by_label("Model", exact=True), "mini")
+        field(page, "setup/self-rating//openai base_url").fill(endpoint.url)
+        write(field(page, "setup/self-rating//openai key"), "open-sesame")
+        expect(note(page, "key typed", "127.0.0.1")).to_be_visible()
+        expect(field(page, "setup/self-rating//openai key")).to_have_value("")
+        write(field(page, "setup/self-rating//openai model"), "mini")
         open_up(page, "Ask it one question")
-        page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.get_by_text("Answered, word for word")).to_be_visible()
+        button(page, "trial ask").click()
+        expect(note(page, "answered")).to_be_visible()
         assert endpoint.seen[0].headers["authorization"] == "Bearer open-sesame"
 
         # Another tab is another session, which knows nothing of it.
         other = empty_tab(page.context)
         visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
-        pick(other, "Model runs", "Endpoint")
-        write(other.get_by_label("Address", exact=True), endpoint.url)
-        expect(other.get_by_text("An endpoint on this computer needs no key.")).to_be_visible()
+        pick_endpoint(other)
+        write(field(other, "setup/self-rating//openai base_url"), endpoint.url)
+        expect(note(other, "key needless")).to_be_visible()
         other.close()
 
         (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n')
@@ -72,12 +73,12 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         monkeypatch.setenv("EXAM_SHARED", "1")
         shared = app_server(tmp_path / "projects")
         visit(page, f"{shared.address}/grading?project=gold&setup=Self-rating")
-        expect(page.get_by_text("No model on its own computer is offered by this server.")).to_be_visible()
-        pick(page, "Model runs", "Endpoint")
-        expect(page.get_by_role("combobox", name="Endpoint")).to_be_visible()
-        for label in ("Address", "Key for this address"):
-            expect(page.get_by_label(label, exact=True)).to_have_count(0)
+        expect(note(page, "error no-model-offered")).to_be_visible()
+        pick_endpoint(page)
+        expect(page.locator("[class*=-endpoint] [role=combobox]")).to_be_visible()
+        for key in ("base_url", "key"):
+            expect(field(page, f"setup/self-rating//openai {key}")).to_have_count(0)
         open_up(page, "Ask it one question")
-        page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.get_by_text("Answered, word for word")).to_be_visible()
+        button(page, "trial ask").click()
+        expect(note(page, "answered")).to_be_visible()
         assert endpoint.seen[-1].headers["authorization"] == "Bearer no-key"

@@ -32,7 +32,23 @@ from pages.parts.exams import planting
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
-from tests.made.screens import charts, choose, looking_at, metric, named, press, said, served, shared, sound, visit
+from tests.made.screens import (
+    charts,
+    choose,
+    keyed,
+    looking_at,
+    metric,
+    named,
+    note,
+    numbers,
+    press,
+    said,
+    served,
+    shared,
+    shows,
+    sound,
+    visit,
+)
 
 __all__ = ["served", "shared"]
 
@@ -57,24 +73,23 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def test_without_an_exam_each_says_how_to_get_one(project: Project) -> None:
     for screen in SCREENS:
-        words = said(visit(screen))
-        assert "There is no exam yet." in words and "exam items generate" in words, screen
+        app = visit(screen)
+        assert shows(app, "no-exam", "exam items generate")
         # Only the Exam screen has that button.
-        assert "on the Exam screen" in words and "button above" not in words, screen
 
 
 def test_before_anybody_sat_it_item_response_asks_for_students(project: Project) -> None:
     put_exam(project)
     for screen in SCREENS[2:]:
-        assert "Nobody has answered an item yet." in said(visit(screen)), screen
+        assert shows(visit(screen), "no-answers")
 
 
 def test_a_student_is_added_and_sits(project: Project) -> None:
     put_exam(project)
     app = visit("students")
-    assert "Nobody has sat this exam." in said(app)
-    app = press(choose(app, "Who answers", "The longest choice"), "Add")
-    app = press(app, "Begin")
+    assert shows(app, "nobody-sat")
+    app = press(choose(app, "student kind", "The longest choice"), "student add")
+    app = press(app, "sit begin")
     sitting = current_sitting(project)
     assert sitting is not None and sitting.wait(60)
     app = visit("students")
@@ -82,7 +97,7 @@ def test_a_student_is_added_and_sits(project: Project) -> None:
     assert row.score.answered == 6
     shown = app.dataframe[0].value
     assert list(shown["Student"]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
-    assert "Begin" not in [button.label for button in app.button], "nothing is left to be answered"
+    assert not keyed(app.button, "sit begin")
 
 
 def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(project: Project) -> None:
@@ -90,17 +105,17 @@ def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(p
     gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
     add_student(project, Plan(None, gone, name="remote"), "ann")
     app = visit("students")
-    assert named(app.number_input, "Minutes of patience").value == 60
-    named(app.number_input, "Minutes of patience").set_value(90)
-    press(app, "Begin")
+    assert named(app.number_input, "sit patience").value == 60
+    named(app.number_input, "sit patience").set_value(90)
+    press(app, "sit begin")
     sitting = current_sitting(project)
     assert sitting is not None and sitting.request.patience == 90 * 60
     until(lambda: sitting.reins.awaited or sitting.over)
     app = visit("students")
-    assert "**Waits for the endpoint**, next try at" in said(app) and "It is given up at" in said(app)
-    press(app, "Cancel")
+    assert len(re.findall(r"\d\d:\d\d", note(app, "standing-still"))) == 2
+    press(app, "cancel work")
     assert sitting.wait(60)
-    assert "Cancelled: remote: 0 answers, 0 failed" in said(visit("students"))
+    assert numbers(note(visit("students"), "ended cancelled remote"))[:2] == [0, 0]
 
 
 def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
@@ -108,14 +123,13 @@ def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
     rows = exam_board(responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
     known = statistics(items_of(shared))
-    assert f"always {known.fixed_letter} ({known.fixed_answer:.0%})" in said(app)
+    assert shows(app, "baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
     assert len(charts(app)) == 1
 
 
 def test_two_students_are_told_apart_by_a_test(shared: Project) -> None:
     app = visit("students", view="Two students", first="chance 0", second="chance 1")
-    words = said(app)
-    assert "Holm's correction" in words and "Only chance 0 is right: " in words
+    assert shows(app, "verdict") and numbers(note(app, "only chance 0"))
 
 
 def test_topics_show_where_there_are_enough_answers(shared: Project) -> None:
@@ -150,10 +164,10 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
     put_sat(project)
     dropped = [row.item for row in shorter(project, "exam").retire]
     app = visit("improve")
-    assert f"It would drop {len(dropped)} items." in said(app)
+    assert numbers(note(app, "would-drop"))[0] == len(dropped)
     app = press(app, f"Retire {len(dropped)} in my drafts")
-    assert f"{len(dropped)} items are retired in your drafts, and count until you save." in said(app)
-    assert not [button for button in app.button if button.label.startswith("Retire")], "what is retired is not offered"
+    assert numbers(note(app, "retired-drafts")) == [len(dropped)]
+    assert not keyed(app.button, "retire shortened")
     drafts = bank.drafts(project, "ann")
     assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
     assert all(question.active for question in bank.questions(project, query_id="exam"))
@@ -161,13 +175,13 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
 
 def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project) -> None:
     app = visit("improve")
-    assert "how many of them each criterion puts last" in said(app)
-    app = press(app, "Plant bad items and look")
+    assert shows(app, "not-planted")
+    app = press(app, "plant")
     table = app.dataframe[-1].value
     assert list(table["Fault"]) == list(planting.FAULT_NAMES.values())
     rows = planted(shared, "exam")
     assert list(table["Discrimination (d)"]) == [row.found["d"] for row in rows]
-    assert f"Of {ITEMS} items 4 were spoilt" in said(app) and not bank.drafts(shared, "ann")
+    assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.drafts(shared, "ann")
 
 
 @pytest.fixture
@@ -192,18 +206,18 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
     with project.transaction() as cursor:
         add_passages(cursor, [source(item(number)) for number in range(1, 5)])
     app = visit("exam")
-    named(app.get("button_group"), "Where the model runs").set_value("openai")
+    named(app.get("button_group"), "where").set_value("openai")
     sound(app.run())
-    named(app.text_input, "Address").set_value(writer.url)
-    named(app.text_input, "Model").set_value("writer-1")
+    named(app.text_input, "base_url").set_value(writer.url)
+    named(app.text_input, "model").set_value("writer-1")
     app = sound(app.run())
-    assert metric(app, "Calls") == "4" and metric(app, "Cost") == "–"
-    app = press(app, "Write items")
+    assert metric(app, "metric calls") == "4" and metric(app, "metric cost") == "–"
+    app = press(app, "writer begin")
     writing = current_writing(project)
     assert writing is not None and writing.wait(60)
     app = visit("exam")
-    assert "3 items from 4 passages are proposed." in said(app)
-    assert "Passages that gave no item (1)" in [box.label for box in app.expander]
+    assert numbers(note(app, "items-written")) == [3, 4]
+    assert [1] in [numbers(box.label) for box in app.expander]
     proposals = bank.proposals(project, "exam")
     assert len(proposals) == 3 and not bank.questions(project, query_id="exam")
     listed = next(table.value for table in app.dataframe if "near" in table.value)
@@ -215,7 +229,7 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
         assert all(choice in words for choice in one.item.choices)
     app = visit("exam")
     app = sound(next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run())
-    press(app, "Accept the 3 that pass")
+    press(app, "accept passing")
     assert sorted(bank.drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
     accepted = last_acceptance(project, "exam")
     assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())

@@ -9,7 +9,7 @@ import pytest
 from core.project import Project, add_passages, add_queries, begin_freeze, end_freeze
 from core.types import Passage, Query
 from tests.made.projects import judge
-from tests.made.screens import looking_at, said, served, shared, visit
+from tests.made.screens import looking_at, metric, named, served, shared, shows, visit
 from tests.pages.test_answers_page import html
 from tests.pipelines.answers.made import put_run
 
@@ -45,28 +45,27 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def test_two_freezes_are_chosen_and_lead_down_to_passages(shared: Project) -> None:
     app = visit("changes", compared=FREEZES)
-    boxes = {box.label: box.value for box in app.selectbox}
-    assert (boxes["Before"], boxes["After"], boxes["Measured by"]) == ("monday", "tuesday", "NIST: nDCG@10")
+    chosen = [named(app.selectbox, key).value for key in ("freeze-from", "freeze-to", "freeze-by")]
+    assert chosen == ["monday", "tuesday", "NIST: nDCG@10"]
     numbers = {metric.label: metric.value for metric in app.metric}
-    assert numbers["Queries whose top differs"] == "2 of 3" and numbers["Passages gone / new"] == "1 / 1"
+    assert metric(app, "metric differing") == "2 of 3" and metric(app, "metric gone-new") == "1 / 1"
     assert numbers["nDCG@10"] == "0.877 → 0.667"
-    words = said(app)
-    assert "did not fall by more than noise" in words and "95 % interval" in words
-    assert "tuesday lacks 1 queries that failed" in words
+    assert shows(app, "about-freezes stays")
+    assert shows(app, "about-freezes", "tuesday", 1)
     (table,) = app.dataframe
     # The query that lost comes first and is open.
     assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
-    assert boxes["Query"] == "q1"
+    assert named(app.selectbox, "freeze-query").value == "q1"
     shown = html(app)
     assert "other words under the same id" in shown and "<del>" in shown and "&lt;b&gt;here" in shown
     other = html(visit("changes", compared=FREEZES, **{"freeze-query": "q3"}))
     assert "now at 1" in other and "was at 2" in other
     same = visit("changes", compared=FREEZES, **{"freeze-from": "tuesday"})
-    assert "The two freezes are the same" in said(same)
+    assert shows(same, "same-freezes")
 
 
 def test_without_freezes_nothing_is_said_of_them(project: Project) -> None:
     put(project)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
-    assert "Nothing has been graded yet." in said(visit("changes", compared=FREEZES))
+    assert shows(visit("changes", compared=FREEZES), "nothing-graded")

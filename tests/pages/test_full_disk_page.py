@@ -58,14 +58,14 @@ def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_roo
     small: Project, handled: None
 ) -> None:
     app = visit("export")
-    named(app.text_input, "Note").set_value("for the paper")
+    named(app.text_input, "publication note").set_value("for the paper")
     before = len(activity(small).acts)
     with full_disk():
-        named(app.button, "Publish").click()
+        named(app.button, "publish").click()
         app.run()
     assert len(refused(app)) == 1, said(app)
     assert publications(small) == [] and len(activity(small).acts) == before
     # What was typed is there.
-    assert named(app.text_input, "Note").value == "for the paper"
-    press(app, "Publish")
+    assert named(app.text_input, "publication note").value == "for the paper"
+    press(app, "publish")
     assert [one["note"] for one in publications(small)] == ["for the paper"] and refused(app) == []

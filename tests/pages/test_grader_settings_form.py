@@ -12,7 +12,7 @@ from core.cli import cli
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill
-from tests.made.screens import choose, enter, named, press, served, visit
+from tests.made.screens import choose, enter, keyed, named, press, served, visit
 
 __all__ = ["served"]  # fixture
 
@@ -26,36 +26,36 @@ def form(title: str) -> AppTest:
 
 def kept(app: AppTest, project: Project) -> dict[str, object]:
     """What is kept of the grader that is set up."""
-    press(enter(app, "Name", "mine"), "Save")
+    press(enter(app, "setup name", "mine"), "setup save")
     (found,) = named_graders(project)
     return found.parameters
 
 
 def test_beams_and_the_last_line_of_the_prompt_are_set_on_the_screen(project: Project) -> None:
     fill(project, *PAIR)
-    app = enter(form("Self-rating"), "Beams", 5)
-    enter(app, "Last line of the prompt", "Score:")
+    app = enter(form("Self-rating"), "num_beams", 5)
+    enter(app, "cue", "Score:")
     assert kept(app, project) == {"back_end": "transformers", "num_beams": 5, "cue": "Score:"}
 
 
 def test_plain_completions_are_chosen_for_an_endpoint(project: Project) -> None:
     fill(project, *PAIR)
-    app = choose(form("Self-rating"), "Model runs", "Endpoint")
-    choose(app, "Model", "base")
-    enter(app, "Asked for", "Plain completions")
+    app = choose(form("Self-rating"), "back_end", "Endpoint")
+    choose(app, "model", "base")
+    enter(app, "api", "Plain completions")
     assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
 
 
 def test_a_choice_by_likelihood_is_divided_as_chosen_and_has_no_beams(project: Project) -> None:
     fill(project, *PAIR)
     app = form("Multiple choice")
-    assert "Beams" not in [widget.label for widget in app.number_input]
-    enter(app, "Likelihood is divided by", "Characters")
+    assert not keyed(app.number_input, "num_beams")
+    enter(app, "normalise", "characters")
     assert kept(app, project) == {"back_end": "transformers", "normalise": "characters"}
-    choose(app, "Grader", "Multiple choice")
-    choose(app, "Chooses by", "Letter that it writes")
-    assert "Likelihood is divided by" not in [widget.label for widget in app.selectbox]
-    assert named(app.number_input, "Beams").value == 1
+    choose(app, "setup", "Multiple choice")
+    choose(app, "by", "letter")
+    assert not keyed(app.selectbox, "normalise")
+    assert named(app.number_input, "num_beams").value == 1
 
 
 def test_every_setting_has_an_option_of_the_command_line(project: Project) -> None:

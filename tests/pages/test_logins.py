@@ -20,7 +20,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from core.project import set_member
 from core.types import Question
-from tests.made.browser import ready, serving, visit
+from tests.made.browser import button, field, heading, note, ready, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
 from tests.made.projects import fill, new_project
 from tests.made.viewer_ways import FOR_VIEWERS, WAYS, Scene
@@ -492,24 +492,25 @@ def test_a_screen_shows_what_others_saved_once_nobody_types_there(
     page = tab_of("")
     app.provider.behave(email="asta@x.org", sub="subject of asta")
     visit(page, f"{app.address}/activity")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_text("asta, assessor")).to_be_visible()
-    page.get_by_role("link", name="Activity").click()
-    find = page.get_by_role("textbox", name="Find")
+    button(page, "log in None").click()
+    expect(note(page, "signed-in", "asta assessor")).to_be_visible()
+    page.locator(".st-key-menu a[href*=activity]").click()
+    find = field(page, "find")
     find.press_sequentially("half a wo")
     with olga.open("my_work") as tab:
         tab.press("Done")
     # What a browser says when somebody turns to its window: otherwise it looks every few seconds.
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    expect(page.get_by_text("olga saved something since.")).to_be_visible()
+    expect(note(page, "news-of-others", "olga")).to_be_visible()
     expect(find).to_have_value("half a wo")
-    expect(page.get_by_text("is done with")).to_have_count(0)
+    done = page.locator("[class*=st-key-act-] b", has_text="olga")
+    before = done.count()
     find.fill("")
     page.evaluate("document.activeElement.blur()")
-    expect(page.get_by_text("is done with")).to_be_visible()
-    expect(page.get_by_text("saved something since.")).to_have_count(0)
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_text("You are not logged in.").first).to_be_visible()
+    expect(done).to_have_count(before + 1)
+    expect(note(page, "news-of-others")).to_have_count(0)
+    button(page, "log out").click()
+    expect(note(page, "error not-logged-in")).to_be_visible()
 
 
 @pytest.mark.browser
@@ -517,23 +518,23 @@ def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], P
     page = tab_of("")
     app.provider.behave(email="olga@x.org")
     visit(page, f"{app.address}/question_bank")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_text("olga, organizer")).to_be_visible()
+    button(page, "log in None").click()
+    expect(note(page, "signed-in", "olga organizer")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files({"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"})
-    expect(page.get_by_text("Say what each file is, or leave it out.")).to_be_visible()
-    page.get_by_role("link", name="Activity").click()
+    expect(note(page, "which-files")).to_be_visible()
+    page.locator(".st-key-menu a[href*=activity]").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
+        button(page, "activity csv").click()
     assert download.value.path().stat().st_size
     assert page.evaluate("document.cookie").find(COOKIE) == -1
-    page.get_by_role("link", name="Question bank").first.click()
-    expect(page.get_by_role("heading", name="Question bank", level=1)).to_be_visible()
+    page.locator(".st-key-menu a[href*=question_bank]").click()
+    expect(heading(page, "question_bank")).to_be_visible()
     ready(page)
     # The screen may say so before the browser has been to where its cookies are taken.
     with page.expect_navigation():
-        page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_text("You are not logged in.").first).to_be_visible()
+        button(page, "log out").click()
+    expect(note(page, "error not-logged-in")).to_be_visible()
     assert not [one for one in page.context.cookies() if one["name"].startswith(COOKIE)]
     app.provider.denies = True
-    page.get_by_role("button", name="Log in").click()
+    button(page, "log in None").click()
     expect(page.get_by_text(REFUSED)).to_be_visible()

@@ -18,7 +18,7 @@ from core.project import Project
 from core.study import MetaTable, cell_comparison, choose_rows, meta_table
 from pages.parts.boards import agreements
 from tests.made.projects import fill, judge
-from tests.made.screens import holds, looking_at, served, shared, tell, visit
+from tests.made.screens import errors, holds, looking_at, numbers, served, shared, shows, tell, visit
 from tests.study.test_meta_evaluation import BANK, JUDGED, RUNS
 from tests.study.test_meta_evaluation import GRADES as META_GRADES
 
@@ -82,8 +82,8 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: 
     assert marks == [row.cells[1].marks["spearman"] for row in expected.rows]
     # One of the six pairs of the first query failed.
     assert shown["Pairs"][0] == "88%"
-    assert "within 0.05" in said(app) and "below 0.5 grey" in said(app)
-    assert "judgments cannot give it" in said(app)
+    assert shows(app, "legend", "0.05", "0.5")
+    assert shows(app, "undefined-cells")
 
 
 def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
@@ -121,7 +121,7 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Pro
     app = select(visit("measures", ratings=["3"]), 0, 0)
     detail = opened(app)
     assert detail["title"] == "AP of test grader, min rating 3, against AP of assessors"
-    assert {fact["name"]: fact["value"] for fact in detail["facts"]}["Systems on both boards"] == "3"
+    assert "3" in [fact["value"] for fact in detail["facts"]]
     compared = cell_comparison(shared, choose_rows(shared, min_ratings=[3])[0],
                                meta_table(shared, choose_rows(shared), ["assessors"]).columns[0])  # fmt: skip
     systems = detail["board"]["systems"]
@@ -150,7 +150,7 @@ def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     app = visit("measures", ratings=["1"])
     row = table(app)["Method"].index(MARKUP)
     detail = opened(select(app, row, 0))
-    assert detail["undefined"].startswith("All 3 common systems are tied")
+    assert numbers(detail["undefined"])[0] == 3
     assert MARKUP in detail["title"]
 
 
@@ -164,7 +164,7 @@ def test_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     (row,) = holds(app, "agreements")["table"]["rows"]
     assert " to " in row["cells"][0][0]["interval"]
-    assert "resamples of the queries" in said(app)
+    assert shows(app, "legend")
 
 
 def test_imported_boards_are_compared_with_an_imported_board(project: Project) -> None:
@@ -183,14 +183,14 @@ def test_downloads_hold_the_table(shared: Project) -> None:
 
 
 def test_a_project_without_an_official_board_says_what_to_do(project: Project) -> None:
-    assert "Import judgments or an official leaderboard" in said(visit("measures"))
+    assert shows(visit("measures"), "no-boards")
 
 
 def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
     fill(project, BANK, {}, {})
     judge(project, JUDGED)
-    assert "There are no runs to rank" in said(visit("measures"))
+    assert errors(visit("measures")) == ["no-runs"]
 
 
 def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(shared: Project) -> None:
-    assert "not a measure that the workbench can compute" in said(visit("measures", measures=["nonsense"]))
+    assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]

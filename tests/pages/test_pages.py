@@ -24,17 +24,21 @@ from tests.made.screens import (
     MARKUP,
     QUESTIONS,
     RUNS,
-    as_text,
     board,
+    boxes,
+    check_refused,
     choose,
     holds,
     in_bank,
     links,
     metric,
     named,
+    note,
+    numbers,
     press,
     said,
     served,
+    shows,
     small,
     sound,
     tell,
@@ -50,8 +54,7 @@ SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
 @pytest.mark.parametrize("screen", SCREENS[1:])
 def test_without_a_project_a_screen_says_what_to_do(screen: str) -> None:
     app = visit(screen)
-    assert "There is no project yet." in said(app)
-    assert "Create one" in said(app)
+    assert shows(app, "no-project")
     assert links(app) == [""]
 
 
@@ -80,22 +83,22 @@ class TestGrading:
             return tuple(metric(app, name) for name in ("Pairs needed", "Known already", "Failed", "To grade"))
 
         assert shown() == ("18", "1", "1", "16")
-        named(app.checkbox, "Ask the 1 failed pairs again").check()
+        boxes(app)["plan again"].checkbox[0].check()
         sound(app.run())
-        assert metric(app, "To grade") == "17"
-        named(app.multiselect, "Queries").set_value(["q2"])
+        assert metric(app, "metric to grade") == "17"
+        named(app.multiselect, "queries").set_value(["q2"])
         sound(app.run())
         assert shown() == ("6", "0", "0", "6")
         assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
-        named(app.multiselect, "Queries").set_value([])
-        named(app.number_input, "First passages of each run").set_value(1)
+        named(app.multiselect, "queries").set_value([])
+        named(app.number_input, "top").set_value(1)
         sound(app.run())
         assert shown() == ("15", "1", "0", "14")
         assert make_plan(small, grader.spec, 1, Scope(top=1)).to_grade == 14
         # A choice that a shallower pool no longer allows.
         with small.transaction() as cursor:
             set_pool_depth(cursor, 2, "ann")
-        named(app.number_input, "First passages of each run").set_value(2)
+        named(app.number_input, "top").set_value(2)
         sound(app.run())
         with small.transaction() as cursor:
             set_pool_depth(cursor, 1, "ann")
@@ -103,14 +106,14 @@ class TestGrading:
 
     def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        app = press(visit("grading"), "Grade")
+        app = press(visit("grading"), "grade")
         job = current_job(project)
         assert job is not None
         assert job.wait(DEADLINE)
         sound(app.run())
-        assert "Last job done: 18 pairs graded, 0 failed" in said(app)
-        assert "Every pair that the bank needs is graded." in said(app)
-        assert metric(app, "Known already") == "18"
+        assert numbers(note(app, "job done"))[:2] == [18, 0]
+        assert shows(app, "all-graded")
+        assert metric(app, "metric known") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
         assert table[["State", "Graded", "Failed", "By"]].values.tolist() == [["done", 18, 0, "ann"]]
         assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
@@ -122,16 +125,16 @@ class TestExport:
     def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
         app = visit("export")
         table = labels(small, basis(small, Policy()))
-        assert metric(app, "Labels") == str(table["label"].notna().sum()) == "7"
-        assert metric(app, "Passages without a label") == "0"
-        assert metric(app, "Partial labels") == "1"
-        assert metric(app, "Pairs graded") == "94.4%"
+        assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
+        assert metric(app, "metric unlabelled") == "0"
+        assert metric(app, "metric partial") == "1"
+        assert metric(app, "metric graded") == "94.4%"
 
     def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
-        app = choose(visit("export"), "Label", "Weighted mean")
+        app = choose(visit("export"), "label", "Weighted mean")
         expected = exporting.qrels(small, Policy(label="mean"))
         assert app.code[0].value == expected.rstrip("\n")
-        app = choose(choose(app, "Min rating", 3), "Binary", True)
+        app = choose(choose(app, "tau", 3), "binary", True)
         expected = exporting.qrels(small, Policy(label="mean", min_rating=3), binary=True)
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
@@ -140,7 +143,7 @@ class TestExport:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
         bank.save(small, reworded, "all reworded", "tester")
         app = visit("export")
-        assert "There are no labels yet." in said(app)
+        assert shows(app, "no-labels")
         assert links(app) == ["grading"]
         assert not app.get("download_button")
 
@@ -157,24 +160,23 @@ def newer(path: Path) -> None:
 
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [(broken, "is not a project, or its beginning is damaged"), (newer, "written by a newer version")],
+    ("spoil", "code"),
+    [(broken, "not-a-project"), (newer, "newer-version")],
 )
 def test_a_project_that_cannot_be_opened_gives_a_sentence(
-    tmp_path: Path, screen: str, spoil: Callable[[Path], None], reason: str
+    tmp_path: Path, screen: str, spoil: Callable[[Path], None], code: str
 ) -> None:
     spoil(tmp_path / "spoiled.duckdb")
     app = visit(screen)
-    assert len(app.error) == 1
-    assert reason in as_text(app.error[0].value)
+    check_refused(app, code, "spoiled")
     assert "Traceback" not in said(app)
 
 
 def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
     broken(tmp_path / "spoiled.duckdb")
     app = visit("home")
-    named(app.text_input, "Name").set_value("fresh")
-    press(app, "Create")
+    named(app.text_input, "name of the new project").set_value("fresh")
+    press(app, "create project")
     assert app.selectbox("project").value == "fresh"
     assert not app.error
 
@@ -194,8 +196,7 @@ def test_a_project_that_another_process_holds_says_so_until_it_is_free(
         assert holder.stdout is not None
         assert holder.stdout.readline()
         app = visit("leaderboard")
-        assert f"is open in process {holder.pid}" in as_text(app.error[0].value)
-        assert "Close what uses it, then try again." in said(app)
+        check_refused(app, "project-in-use", holder.pid)
     sound(app.run())
     assert not app.error
     assert len(board(app)) == len(RUNS)

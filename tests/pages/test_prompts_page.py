@@ -22,15 +22,18 @@ from tests.made.projects import fill
 from tests.made.screens import (
     MARKUP,
     as_text,
+    check_refused,
     choose,
     drawn_grade,
     links,
     looking_at,
     named,
+    numbers,
     press,
     said,
     served,
     shared,
+    shows,
     sound,
     visit,
 )
@@ -66,7 +69,7 @@ def opened(name: str) -> AppTest:
 
 
 def editor(app: AppTest) -> Any:
-    return named(app.text_area, "Prompt, as YAML")
+    return named(app.text_area, "yaml")
 
 
 def write(app: AppTest, text: str) -> AppTest:
@@ -77,7 +80,7 @@ def write(app: AppTest, text: str) -> AppTest:
 class TestReading:
     def test_without_a_project_it_says_what_to_do(self) -> None:
         app = visit("prompts")
-        assert "There is no project yet." in said(app)
+        assert shows(app, "no-project")
         assert links(app) == [""]
 
     def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
@@ -101,7 +104,7 @@ class TestReading:
     def test_worked_examples_can_be_read(self, shared: Project) -> None:
         prompt = built_in()["Sun_few"]
         app = opened("Sun_few")
-        assert "4 worked examples" in [box.label for box in app.expander]
+        assert [4] in [numbers(box.label) for box in app.expander]
         assert prompt.examples[0].passage in [text.value for text in app.text]
 
     def test_a_link_to_a_prompt_that_is_gone_shows_another(self, shared: Project) -> None:
@@ -113,14 +116,14 @@ class TestReading:
         assert as_text(app.header[0].value) == MARKUP
         assert MARKUP in codes(app)[0]
         source = next(caption.value for caption in app.caption if caption.value.startswith("Source: "))
-        assert as_text(source.removeprefix("Source: ")) == MARKUP
+        assert as_text(source.partition(": ")[2]) == MARKUP
 
 
 class TestEditing:
     def test_a_copy_of_a_built_in_prompt_is_saved_under_a_name_of_its_own(self, asked: Project) -> None:
-        app = press(opened("Thomas"), "Copy and edit")
+        app = press(opened("Thomas"), "copy prompt")
         write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
-        press(app, "Save")
+        press(app, "save prompt")
         (state,) = versions(asked)
         assert (state.prompt.name, state.author) == ("Thomas-2", "ann")
         assert "You judge" in state.prompt.template
@@ -129,65 +132,66 @@ class TestEditing:
 
     def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, shared: Project) -> None:
         app = opened("Thomas")
-        assert "A built-in prompt stays as it is" in said(app)
-        app = press(app, "Copy and edit")
+        assert shows(app, "built-in")
+        app = press(app, "copy prompt")
         write(app, write_prompt(built_in()["Thomas"]))
-        assert "is a built-in prompt, which stays as it is" in app.error[0].value
-        press(app, "Save")
+        check_refused(app, "built-in-prompt", "Thomas")
+        press(app, "save prompt")
         assert versions(shared) == []
 
     @pytest.mark.parametrize(
-        ("change", "sentence"),
+        ("change", "code", "value"),
         [
-            (lambda text: text.replace("{context}", "{contxt}"), "the template has no {context}"),
-            (lambda text: "name: [x\n" + text, "Line 2: it is no YAML"),
-            (lambda text: text.replace("form: rating", "form: poem"), "form 'poem' does not fit use 'self-rating'"),
-            (lambda text: text + "colour: red\n", "field 'colour' is unknown"),
+            (lambda text: text.replace("{context}", "{contxt}"), "invalid-prompt", "context"),
+            (lambda text: "name: [x\n" + text, "invalid-yaml", "2"),
+            (lambda text: text.replace("form: rating", "form: poem"), "invalid-prompt", "poem"),
+            (lambda text: text + "colour: red\n", "invalid-prompt", "colour"),
         ],
     )
-    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(self, shared: Project, change: Any, sentence: str) -> None:
-        app = press(opened("self-rating"), "Copy and edit")
+    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(
+        self, shared: Project, change: Any, code: str, value: str
+    ) -> None:
+        app = press(opened("self-rating"), "copy prompt")
         write(app, change(editor(app).value))
-        assert "This is no prompt yet:" in said(app)
-        assert sentence in said(app)
-        press(app, "Save")
+        check_refused(app, code, value)
+        press(app, "save prompt")
         assert versions(shared) == []
 
     def test_what_is_discarded_is_gone(self, shared: Project) -> None:
-        app = press(opened("Thomas"), "Copy and edit")
+        app = press(opened("Thomas"), "copy prompt")
         write(app, "rubbish")
-        press(app, "Discard")
+        press(app, "discard prompt")
         assert not app.text_area
-        press(app, "Copy and edit")
+        press(app, "copy prompt")
         assert "rubbish" not in editor(app).value
 
     def test_an_own_prompt_shows_its_earlier_states(self, asked: Project) -> None:
         save_prompt(asked, OWN, "ann")
-        app = press(opened("mine"), "Edit")
+        app = press(opened("mine"), "edit prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
-        press(app, "Save")
+        press(app, "save prompt")
         assert [state.prompt.template[:5] for state in versions(asked)] == ["Can t", "Could"]
-        assert "Earlier states (1)" in [box.label for box in app.expander]
+        assert [1] in [numbers(box.label) for box in app.expander]
         assert write_prompt(OWN).strip() in codes(app)
-        press(app, "Edit from this state")
+        press(app, "edit state")
         assert editor(app).value == write_prompt(OWN)
 
     def test_examples_are_replaced_by_a_file(self, asked: Project) -> None:
-        app = press(opened("Sun_few"), "Copy and edit")
+        app = press(opened("Sun_few"), "copy prompt")
         ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
         app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
         sound(app.run())
-        press(app, "Use the examples of")
-        press(app, "Save")
+        press(app, "use examples")
+        press(app, "save prompt")
         assert prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
     def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, shared: Project) -> None:
-        app = press(opened("Sun_few"), "Copy and edit")
+        app = press(opened("Sun_few"), "copy prompt")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
         sound(app.run())
-        press(app, "Use the examples of")
-        assert "example 1 does not have exactly question, passage and answer" in as_text(app.error[0].value)
+        press(app, "use examples")
+        check_refused(app, "invalid-prompt", 1, "question", "passage", "answer")
         assert editor(app).value == before
 
 
@@ -195,30 +199,30 @@ class TestTrying:
     def test_without_a_model_the_filled_in_prompt_is_shown(self, shared: Project) -> None:
         app = opened("self-rating")
         assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
-        choose(app, "Passage", "text of p2")
+        choose(app, "passage of q1", "text of p2")
         assert "Context: text of p2" in codes(app)[-1]
 
     def test_a_draft_is_tried_before_it_is_saved(self, shared: Project) -> None:
-        app = press(opened("self-rating"), "Copy and edit")
+        app = press(opened("self-rating"), "copy prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
 
     def test_with_a_model_the_answer_and_how_it_is_read_are_shown(self, asked: Project, tiny_t5: Path) -> None:
         app = opened("self-rating")
-        named(app.toggle, "Ask a model").set_value(True)
-        choose(sound(app.run()), "Model", str(tiny_t5))
-        press(app, "Ask")
+        named(app.toggle, "with a model").set_value(True)
+        choose(sound(app.run()), "model/self-rating//transformers model", str(tiny_t5))
+        press(app, "ask")
         assert "5" in codes(app)
         assert drawn_grade(app).startswith(f"{look.rating(5)}<span>of 5</span><span>graded</span>")
 
     def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
-            app = press(opened("Sun"), "Copy and edit")
+            app = press(opened("Sun"), "copy prompt")
             write(app, editor(app).value.replace("Given a passage", "Given one passage"))
-            named(app.toggle, "Ask a model").set_value(True)
-            choose(choose(sound(app.run()), "Model runs", "Endpoint"), "Model", "mini")
-            choose(app, "Address", server.url)
-            press(app, "Ask")
+            named(app.toggle, "with a model").set_value(True)
+            choose(choose(sound(app.run()), "back_end", "openai"), "model/direct//openai model", "mini")
+            choose(app, "base_url", server.url)
+            press(app, "ask")
             seen = server.seen[-1]
         assert "Given one passage" in seen.prompt
         assert "<passage-" in seen.prompt
@@ -226,7 +230,7 @@ class TestTrying:
         assert seen.prompt in codes(app)
 
     def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:
-        assert "No question of this query can be asked" in said(opened("QA-judge"))
+        assert shows(opened("QA-judge"), "nothing-to-ask")
 
 
 def as_shown(app: AppTest) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.project import activity, open_project
 from tests.made.projects import fill, judge, new_project
-from tests.made.screens import served, sound, visit
+from tests.made.screens import note, numbers, served, shows, sound, visit
 
 __all__ = ["served"]
 
@@ -31,7 +31,7 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     app = visit("home")
     app.file_uploader[0].upload("nist.qrels", b"q1 0 p1 0\n")
     app = sound(app.run())
-    assert "all 2 judgments of nist (1 afterwards)" in [text.value for text in app.text]
+    assert numbers(note(app, "replaced")) == [2, 1] and shows(app, "replaced", "nist")
     button = next(button for button in app.button if button.label == "Import")
     assert button.disabled
     tick = next(box for box in app.checkbox if box.label == "Replace it")

@@ -14,7 +14,7 @@ from core.project import Project
 from core.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
-from tests.made.screens import board, edit, holds, rows, served, tell, visit
+from tests.made.screens import board, edit, holds, metric, note, numbers, rows, served, tell, visit
 
 __all__ = ["by_id", "served"]
 
@@ -43,15 +43,11 @@ def part(project: Project) -> Project:
     return project
 
 
-def metric(app: AppTest, label: str) -> str:
-    return next(str(one.value) for one in app.metric if one.label == label)
-
-
 @pytest.mark.parametrize("over", ["common", "own"])
 def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over: str) -> None:
     app = visit("leaderboard", over_queries=over)
     found = compare(part, "nDCG@10", "NIST", queries=over)
-    assert metric(app, "Spearman") == f"{found.correlation.spearman:.3f}"
+    assert metric(app, "metric Spearman") == f"{found.correlation.spearman:.3f}"
     assert found.queries.says in said(app)
     shown = board(app)
     assert dict(shown["Score"]) == pytest.approx(found.board.scores)
@@ -68,9 +64,7 @@ def test_the_measures_screen_counts_queries_beside_every_correlation(part: Proje
 
 def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
     bank.save(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
-    assert "Queries: the 2 that both boards have, of 3 and 5." in said(
-        visit("changes", from_version="1", to_version="2")
-    )
+    assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
 
 
 def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:

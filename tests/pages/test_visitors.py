@@ -16,7 +16,7 @@ from core.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill
-from tests.made.screens import DEADLINE, choose, named, press, said, served, sound, visit
+from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, served, sound, visit
 
 __all__ = ["served"]  # fixture
 
@@ -53,16 +53,21 @@ def words(app: AppTest) -> str:
 
 
 def nothing_to_type(app: AppTest) -> bool:
-    return not {box.label for box in app.text_input} & {"Address", "Model", "Key for this address", "Checking model"}
+    return not any(keyed(app.text_input, key) for key in ("base_url", "model", "key", "verify_model"))
+
+
+def can(app: AppTest, *keys: str) -> bool:
+    """Whether a screen has a button of one of these keys."""
+    return any(keyed(app.button, key) for key in keys)
 
 
 def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type(asked: Project) -> None:
-    app = choose(visit("grading"), "Grader", "Self-rating")
-    assert "No model on its own computer is offered by this server." in words(app)
+    app = choose(visit("grading"), "setup", "Self-rating")
+    check_refused(app, "no-model-offered")
     assert nothing_to_type(app)
-    choose(app, "Model runs", "Endpoint")
-    assert "No endpoint is set up on this server." in words(app)
-    assert nothing_to_type(app) and not [one for one in app.button if one.label in ("Ask", "Grade", "Save")]
+    choose(app, "back_end", "openai")
+    check_refused(app, "no-endpoint-offered")
+    assert nothing_to_type(app) and not can(app, "ask", "grade", "save")
 
 
 def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
@@ -70,10 +75,10 @@ def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
 ) -> None:
     with EndpointServer() as server:
         offer(tmp_path, monkeypatch, server.url)
-        app = choose(choose(visit("grading"), "Grader", "Self-rating"), "Model runs", "Endpoint")
-        assert [box.options for box in app.selectbox if box.label in ("Endpoint", "Model")] == [["mini"], ["Ours"]]
+        app = choose(choose(visit("grading"), "setup", "Self-rating"), "back_end", "openai")
+        assert [named(app.selectbox, key).options for key in ("endpoint", "model of Ours")] == [["Ours"], ["mini"]]
         assert nothing_to_type(app)
-        press(app, "Grade")
+        press(app, "grade")
         job = current_job(asked)
         assert job is not None and job.wait(DEADLINE) and job.progress.graded == 1
     assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer the-key-for-ours"]
@@ -88,9 +93,8 @@ def test_a_grader_that_came_with_a_project_is_not_asked_elsewhere(
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
         app = visit("grading", setup="came along (saved)")
-        assert "The address of this grader is not among the endpoints that this server offers." in words(app)
-        assert "It offers: Ours." in words(app)
-        assert not [one for one in app.button if one.label in ("Ask", "Grade")]
+        check_refused(app, "address-not-offered", "Ours")
+        assert not can(app, "ask", "grade")
         assert not other.seen and not ours.seen
 
 
@@ -106,41 +110,40 @@ def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_
         )
     )
     app = visit("grading", setup="came along (saved)")
-    shown = words(app)
-    assert "The model of this grader is not among those that this server offers." in shown
-    assert "holds no model" not in shown and "no folder" not in shown
+    assert errors(app) == ["model-not-offered"]
 
 
 def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(asked: Project) -> None:
     app = visit("prompts", prompt="self-rating")
     assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
-    [toggle] = [one for one in app.toggle if one.label == "Ask a model"]
+    toggle = named(app.toggle, "with a model")
     toggle.set_value(True)
     sound(app.run())
-    assert "No model on its own computer is offered by this server." in words(app)
+    check_refused(app, "no-model-offered")
     assert nothing_to_type(app)
 
 
 def test_items_are_written_by_what_is_offered_alone(asked: Project) -> None:
     app = visit("exam")
-    assert "No model on its own computer is offered by this server." in words(app) and nothing_to_type(app)
-    assert not [one for one in app.button if one.label == "Write items"]
+    assert errors(app) == ["no-model-offered"]
+    assert nothing_to_type(app)
+    assert not can(app, "writer begin")
 
 
 def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with EndpointServer() as ours, EndpointServer() as other:
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
-        app = press(visit("question_bank", query="q1"), "Suggest questions")
-        assert "No endpoint is set up on this server." in words(app)
-        assert not [one for one in app.button if one.label == "Ask the model"] and nothing_to_type(app)
+        app = press(visit("question_bank", query="q1"), "suggest questions")
+        assert errors(app)[-1] == "no-endpoint-offered"
+        assert not can(app, "ask for questions") and nothing_to_type(app)
         offer(tmp_path, monkeypatch, ours.url)
-        press(app, "Suggest questions")
-        assert named(app.selectbox, "Endpoint").options == ["Ours"] and nothing_to_type(app)
-        [one] = [one for one in app.button if one.label == "Ask the model"]
+        press(app, "suggest questions")
+        assert named(app.selectbox, "endpoint").options == ["Ours"] and nothing_to_type(app)
+        one = named(app.button, "ask for questions")
         one.click()
         # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
-        press(app, "Suggest questions")
+        press(app, "suggest questions")
     assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
 
 
@@ -151,12 +154,12 @@ def test_a_visitor_is_offered_no_further_fields_and_ask_keeps_to_the_caps(
         offer(tmp_path, monkeypatch, ours.url)
         with (tmp_path / "e.toml").open("a") as file:
             file.write("\nmax_calls = 1\nmax_cost = 0")
-        app = choose(choose(visit("grading"), "Grader", "Self-rating"), "Model runs", "Endpoint")
-        assert not [box for box in app.text_input if box.label.startswith("Further fields")]
-        assert "There is no price for mini" in words(press(app, "Ask"))
+        app = choose(choose(visit("grading"), "setup", "Self-rating"), "back_end", "openai")
+        assert not keyed(app.text_input, "extra")
+        assert errors(press(app, "ask")) == ["no-price"]
         parameters = {"model": "mini", "base_url": ours.url, "extra": {"seed": 1}}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
         app = visit("grading", setup="came along (saved)")
-        assert "further fields of a request" in words(app)
-        assert not [one for one in app.button if one.label in ("Ask", "Grade")]
+        assert errors(app) == ["invalid-further-fields"]
+        assert not can(app, "ask", "grade")
     assert not ours.seen

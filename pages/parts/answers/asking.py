@@ -127,7 +127,7 @@ def _generate(project: Project) -> None:
         caps = Caps(retry_failed=True)
         planned = plan_answers(project, ready, wanted, caps)
     facts = st.columns(4)
-    facts[0].metric(
+    facts[0].container(key="metric needed").metric(
         "Answers needed", f"{planned.needed:,}",
         help=f"Each context once: {planned.shared:,} more places have the same passages. Draws from gold are included.",
     )  # fmt: skip
@@ -139,13 +139,13 @@ def _generate(project: Project) -> None:
         if number:
             st.caption(f":material/info: {number:,} places {why} are not asked.")
     if not planned.to_ask:
-        st.success("Every answer that is wanted is there.", icon=":material/check:")
+        st.container(key="all-answered").success("Every answer that is wanted is there.", icon=":material/check:")
         return
     if ready.asks:
         tag(answers_price(project, ready, planned), ready.model.model)
         caps = budget(project, ready.model, caps, "answers")
     else:
-        st.caption("No calls, no tokens, no money.")
+        st.container(key="free-of-charge").caption("No calls, no tokens, no money.")
     if presses.button("Generate", type="primary", icon=":material/play_arrow:", key="answers begin"):
         start_answering(project, ready, wanted, ui.author(), caps)
         st.rerun()

@@ -81,7 +81,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
         ui.show_error(error)
     found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
-    st.caption(
+    st.container(key="compared-over").caption(
         f"Over {found.choices[0].queries:,} queries that all have. Shares are of 1,000 resamples of the queries in"
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."

@@ -41,7 +41,7 @@ def begin(project: Project) -> None:
         )
         if lacks
     ]
-    with st.container(border=True):
+    with st.container(border=True, key="lacking"):
         st.markdown(WHAT)
         st.markdown(f"**This project has no {', no '.join(missing)}.** Import them on the Home screen.")
         ui.go("home")
@@ -65,7 +65,12 @@ def look(project: Project) -> Evaluation:
     anew = address.places(KEY).come(project.name, given)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
-        with st.popover("Change", type="tertiary", help="Choose whose answers are looked at, and who judges them"):
+        with st.popover(
+            "Change",
+            type="tertiary",
+            help="Choose whose answers are looked at, and who judges them",
+            key="change answers",
+        ):
             view, said = _choices(project, known, anew)
     address.places(KEY).go(said, NAMES)
     with st.spinner("Comparing answers", show_time=False):

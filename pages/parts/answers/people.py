@@ -45,7 +45,7 @@ def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
 
 def missing(project: Project) -> None:
     """Say that nobody has a verdict yet, and how to get some."""
-    with st.container(border=True):
+    with st.container(border=True, key="no-verdicts"):
         st.markdown("**Nobody has said yet of any answer whether it is right.**")
         st.markdown(
             "This screen sets each judge of answers beside people, so that you know how far to trust it and from which"
@@ -57,7 +57,7 @@ def missing(project: Project) -> None:
 
 def imports(project: Project) -> None:
     """Take in a file of verdicts: what was understood of it, and the import."""
-    with st.popover("Import verdicts", icon=":material/upload:"):
+    with st.popover("Import verdicts", icon=":material/upload:", key="import verdicts"):
         st.caption("JSONL: query_id, answer, acceptable on each line.")
         file = st.file_uploader("File of verdicts", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
         name = st.text_input("Who says so", key="verdicts by", placeholder="The file's name").strip()
@@ -90,7 +90,7 @@ def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[Agreeme
         f'<table class="ew-choice"><thead><tr><th>Judge</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
     accepted = sum(one.acceptable for one in said)
-    st.caption(
+    st.container(key="verdicts-held").caption(
         f"On {len(said):,} answers, of which {ui.percent(accepted / len(said))} are held for right. Intervals hold 95 %"
         " of 1,000 resamples of questions. “Best from” has the greatest kappa on a random half of the questions;"
         " the kappa there is that on the other half."
@@ -137,7 +137,7 @@ def curve(rows: list[AgreementRow]) -> None:
     facts = st.columns(4)
     for column, name in zip(facts, VALUES, strict=True):
         value = getattr(row.against, name).value if usual else getattr(near, name)
-        column.metric(name.capitalize(), ui.number(value))
+        column.container(key=f"metric {name}").metric(name.capitalize(), ui.number(value))
     st.vega_lite_chart(_chart(row, limit))
     if row.tested is not None:
         told = row.tested

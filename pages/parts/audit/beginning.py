@@ -32,7 +32,7 @@ WHY = (
 
 def why() -> None:
     """Why a board needs an audit, in two sentences."""
-    st.markdown(WHY)
+    st.container(key="why-audit").markdown(WHY)
 
 
 def form(project: Project, name: str) -> None:
@@ -49,7 +49,7 @@ def form(project: Project, name: str) -> None:
     lacks = readiness(project, basis(project, policy))
     if lacks.ungraded:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(
+            st.container(key="ungraded-before-audit", width="content").caption(
                 f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. An audit takes the"
                 " queries that have labels when it is planned: grade the rest first.",
                 width="content",

@@ -22,7 +22,7 @@ WIDTHS = {"pair": "Half width of the difference", "best": "Half width, median di
 
 def draw(found: Forecast, goal: Goal) -> None:
     """Say how many judgments are needed, and draw the curve."""
-    st.markdown(ui.plain(found.says))
+    st.container(key="judgments-needed").markdown(ui.plain(found.says))
     st.vega_lite_chart(spec(found, goal))
 
 

@@ -37,7 +37,7 @@ def draw(project: Project, audit: Audit) -> None:
     if not room.batches(project, audit):
         ui.empty("Nothing was drawn yet, so there is nothing to judge.", "Draw a batch on the board of this audit.")
     if audit.ended:
-        ui.empty("This audit is ended.", "Nothing more is judged; its board stays.")
+        ui.empty("This audit is ended.", "Nothing more is judged; its board stays.", code="audit-ended")
     desk(project, audit)
 
 

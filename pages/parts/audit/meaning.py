@@ -115,10 +115,14 @@ def _take_min_rating(found: Calibration) -> None:
     if found.balanced is None:
         st.caption("Precision and recall are undefined at every min rating: judge more.")
     elif found.balanced == found.min_rating:
-        st.caption(f"Precision and recall are nearest to each other at {found.balanced}, which the audit's policy has.")
+        st.container(key="balanced").caption(
+            f"Precision and recall are nearest to each other at {found.balanced}, which the audit's policy has."
+        )
     else:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Precision and recall are nearest to each other at **{found.balanced}**.")
+            st.container(key="balanced").markdown(
+                f"Precision and recall are nearest to each other at **{found.balanced}**."
+            )
             ui.go("leaderboard", f"Go on with min rating {found.balanced}", tau=str(found.balanced))
 
 

@@ -67,7 +67,7 @@ def about(project: Project, audit: Audit) -> None:
             *(["ended"] if audit.ended else []),
         ]
     )
-    st.markdown(said)
+    st.container(key="about-audit").markdown(said)
 
 
 def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Circularity) -> None:
@@ -84,13 +84,16 @@ def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Ci
             else f"audited {ui.plain(audit.measure_title)} by these labels"
         )
         said, link = f"“{ui.plain(audit.name)}” {did}", "Audited board"
+        state = "corrects" if audit.measure == measure else "of another measure"
     elif begun is not None:
+        state = "begun"
         said, link = f"No audit yet, though “{ui.plain(begun.name)}” is under way", "See the audit"
     else:
+        state = "none"
         said, link = "No audit: nobody knows how far these scores are off", "Audit them"
     named = audit or begun
     there = {} if named is None else {"audit": named.name}
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/how_to_reg: {said}.", width="content")
+        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
         ui.go("audit", link, **there)
     st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

@@ -25,7 +25,7 @@ def draw(project: Project, audit: Audit) -> None:
         ui.go("export", "Bundle")
     st.subheader("Judge elsewhere", anchor=False)
     if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
-        st.caption("No batch waits for judgments, so there is nothing to send out.")
+        st.container(key="no-batch").caption("No batch waits for judgments, so there is nothing to send out.")
     else:
         _out(project, audit, waiting)
         _back(project, audit)
@@ -70,7 +70,7 @@ def _end(project: Project, audit: Audit) -> None:
             "Its board and its judgments stay. Nothing more is drawn or judged, and it cannot be opened again.",
             width="content",
         )
-        with st.popover("End it", type="secondary"):
+        with st.popover("End it", type="secondary", key="ending audit"):
             st.text("Another audit with the same source knows all its judgments.")
             if st.button("End the audit now", key="end audit"):
                 with ui.errors():

@@ -16,10 +16,13 @@ NONE = "no model"
 def draw(project: Project, audit: Audit) -> None:
     """The roles, warnings where one model plays two, and what the audit shows of its favour."""
     found = room.circularity(project, audit.policy, audit.runs)
+    warnings = st.container(key="double-roles")
     for warning in found.warnings:
-        st.warning(ui.plain(warning), icon=":material/sync_problem:")
+        warnings.warning(ui.plain(warning), icon=":material/sync_problem:")
     if not found.warnings:
-        st.caption("No model is known to play two roles. What is not stated is not known.")
+        st.container(key="no-double-roles").caption(
+            "No model is known to play two roles. What is not stated is not known."
+        )
     if (favour := room.audit_board(project, audit).favour) is not None:
         st.markdown(f"**{ui.plain(favour.says)}**")
     st.caption(HOW)

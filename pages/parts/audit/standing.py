@@ -29,13 +29,17 @@ def draw(project: Project, audit: Audit) -> None:
 def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
     told = found.statement
     if told.holds is None:
-        st.markdown(":material/warning: **These scores are the machine's alone.** Nobody knows how far they are off.")
+        st.container(key="machine-alone").markdown(
+            ":material/warning: **These scores are the machine's alone.** Nobody knows how far they are off."
+        )
         return
     icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
-    st.markdown(f"{icon} **{'Target reached' if told.holds else 'Not yet'}:** {ui.plain(told.says)}")
+    st.container(key=f"target {'reached' if told.holds else 'missed'}").markdown(
+        f"{icon} **{'Target reached' if told.holds else 'Not yet'}:** {ui.plain(told.says)}"
+    )
     if apart := room.told_apart(project, audit):
         st.markdown(ui.plain(apart))
-    st.caption(rule(audit, found))
+    st.container(key="looks").caption(rule(audit, found))
 
 
 def rule(audit: Audit, found: AuditBoard) -> str:
@@ -103,7 +107,7 @@ def _person(one: room.Assessor) -> str:
 
 
 def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
-    with st.popover("End the batch", type="tertiary", help="Without waiting for the rest"):
+    with st.popover("End the batch", type="tertiary", help="Without waiting for the rest", key="ending batch"):
         st.text(
             f"{last.open:,} passages would stay without a judgment. The intervals widen as if fewer had been drawn."
         )
@@ -132,8 +136,9 @@ def _about(found: AuditBoard) -> None:
         lines.append(found.favour.says)
     if found.people is not None and found.people.value is not None:
         lines.append(f"First and second judgments agree with a kappa of {found.people.value:z.2f}.")
+    about = st.container(key="about-labels")
     for line in lines:
-        st.caption(f":material/info: {ui.plain(line)}")
+        about.caption(f":material/info: {ui.plain(line)}")
 
 
 def _rate(name: str, share: Share) -> str:

@@ -18,6 +18,7 @@ function build(parent) {
   redo.setAttribute("aria-keyshortcuts", "Alt+Y");
   save.setAttribute("aria-keyshortcuts", "Control+S");
   for (const one of [undo, redo, save]) one.append(keyHint(one.title));
+  for (const [key, one] of Object.entries({ undo, redo, discard, save, note })) one.dataset.key = key;
   const bar = make("div", { className: "bar" }, make("div", { className: "state" }, said, others), undo, redo, note, discard, save);
   parent.append(bar);
 
@@ -46,6 +47,7 @@ function build(parent) {
     else about.push("Nothing has been saved yet.");
     said.replaceChildren(...about);
     bar.classList.toggle("changed", count > 0);
+    Object.assign(bar.dataset, { unsaved: count, version: given.version ?? 0 });
     const told = channel.late ? "Waiting for the server. What you typed is kept here." : given.said;
     said.title = said.textContent;
     others.textContent = told || given.others;

@@ -96,7 +96,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     if against is not None:
         shift = correlation_shift(found.before, known.after, official_board(project, against, measure, policy))
     texts = {query.query_id: ui.shortened(query.text, QUERY) for query in overview(project)}
-    st.caption(ui.plain(f"Of your changes in {_queries(texts, list(edits))}."))
+    st.container(key="changed-queries").caption(ui.plain(f"Of your changes in {_queries(texts, list(edits))}."))
     # First, in one line, how far it reaches: labels, correlation, ranks.
     _reach(known, shift, bool(found.pending))
     _flips(project, policy, "known", known.labels, edits, wordings, texts)
@@ -107,8 +107,10 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         st.html(shifted)
     if found.pending:
         counts = [f"{_queries(texts, [query])}: {how_many(n, 'gradings')}" for query, n in found.pending.items()]
-        st.markdown("**Pending**")
-        st.caption(ui.plain(f"{'; '.join(counts)}. Until then nothing above counts what these would move."))
+        st.container(key="pending").markdown("**Pending**")
+        st.container(key="pending-queries").caption(
+            ui.plain(f"{'; '.join(counts)}. Until then nothing above counts what these would move.")
+        )
     _unknown(project, policy, found, edits)
     waiting = [change for change in found.labels if found.awaits_grades(change)]
     _flips(project, policy, "pending", waiting, edits, wordings, texts)
@@ -126,7 +128,9 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     if not found.to_grade:
         st.caption(f"Needs no gradings: all {found.known:,} are known.")
         return
-    st.markdown(f"**Needs {how_many(found.to_grade, 'gradings')}**, {found.known:,} already known")
+    st.container(key="to-grade").markdown(
+        f"**Needs {how_many(found.to_grade, 'gradings')}**, {found.known:,} already known"
+    )
     st.caption(
         f":orange[:material/pending:] {how_many(found.undecided, 'passages')} undecided until these pairs are graded."
         " Ungraded is not zero: what is shown rests on the known grades."
@@ -136,9 +140,11 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
         return
     grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
-        st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
+        st.container(key="no-grader-here").caption(
+            "The grades came from a file: this grader cannot be run here. See Grading."
+        )
         return
-    pressed = presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch")
+    pressed = presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch", key="grade trial")
     about = time_needed(project, grader, found.to_grade)
     st.caption(
         "The bank stays as it is: what the queries that you changed lack is graded, and the effect shows here."
@@ -170,7 +176,7 @@ def _watch(project: Project, every: float) -> None:
         if job.request.trial is None or job.author != ui.person():
             # What is not one's own trial is stopped where one sees whose and how large it is.
             ui.go("grading", "See Grading")
-        elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
+        elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch", key="cancel trial"):
             job.cancel()
 
 

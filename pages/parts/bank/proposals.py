@@ -47,6 +47,7 @@ def panel(project: Project, query: QueryOverview) -> None:
                 more,
                 icon=":material/lightbulb:",
                 disabled=not project.allows("write with models"),
+                key="suggest questions",
             )
             and ui.author()
         ):
@@ -57,6 +58,7 @@ def panel(project: Project, query: QueryOverview) -> None:
             icon=":material/key:",
             disabled=not project.allows("ask models"),
             help="From a passage that answers the question, or is judged relevant.",
+            key="draft answer key",
         )
         if asked and ui.author():
             bank_drafting.answer_key_dialog(project, query)
@@ -155,7 +157,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
             disabled=not ui.person(),
         )
         if one.item is not None:
-            st.markdown(f":small[{_choices(one.item)}]")
+            st.container(key=f"choices {one.key}").markdown(f":small[{_choices(one.item)}]")
         if refused := st.session_state.pop(f"not reworded {one.key}", None):
             st.caption(f":red[{ui.plain(refused)}]")
         st.markdown(f":small[{_facts(one, mark)}]")

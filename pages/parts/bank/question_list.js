@@ -25,7 +25,7 @@ class Row {
     this.weight = this.field("weight", make("input", { type: "number", step: 0.5, "aria-label": "Weight", className: "weight" }));
     this.active = this.field("active", make("input", { type: "checkbox", "aria-label": "Active" }));
     this.more = make("button", {
-      type: "button", className: "more", textContent: "⋮", title: "Details, split, history",
+      type: "button", className: "more", "data-key": "details", textContent: "⋮", title: "Details, split, history",
       "aria-label": "Details", "aria-expanded": "false", onclick: () => this.unfold(!this.open),
     });
     this.said = make("div", { className: "said" });
@@ -38,6 +38,7 @@ class Row {
   field(name, box) {
     const state = { box, name, timer: null, typed: false, base: undefined, stint: 0 };
     this.fields[name] = state;
+    box.dataset.key = name;
     const at = box.type === "checkbox" || box.tagName === "SELECT" ? "change" : "input";
     box.addEventListener("focus", () => (state.stint = channel.last + 1));
     box.addEventListener(at, () => {
@@ -126,15 +127,15 @@ class Row {
     const { data } = this;
     const said = [];
     const word = (text, name, title = "") => said.push(make("span", { className: name, textContent: text, title }));
-    if (data.done) word(`${data.done}, not saved`, "state");
-    if (data.wordless) word("without words: it cannot be saved so", "state");
+    if (data.done) word(`${data.done}, not saved`, "state changed");
+    if (data.wordless) word("without words: it cannot be saved so", "state wordless");
     if (data.lost) word("old words not known: what is written here is a new wording, without their grades", "state");
     if (data.start) word(`Started from: ${data.start}`, "fact");
     if (data.subtopic_id) word(`subtopic ${data.subtopic_id}`, "fact");
     if (data.kind !== "question") word(data.kind, "fact");
     if (!data.active && !data.done) word("retired", "fact");
     if (data.figures) said.push(...this.figures(data.figures));
-    if (data.done) said.push(make("button", { type: "button", textContent: "Take back", onclick: () => this.act("take back") }));
+    if (data.done) said.push(make("button", { type: "button", textContent: "Take back", "data-key": "take back", onclick: () => this.act("take back") }));
     if (data.twin) word(data.twin, "state twin");
     for (const edit of channel.acts.filter((act) => act.act === "edit" && act.id === this.id && act.n in channel.refused)) {
       said.push(this.refused(edit));
@@ -166,8 +167,8 @@ class Row {
   refused(edit) {
     const why = channel.refused[edit.n];
     const given = edit.value === null || edit.value === "" ? "nothing" : `“${edit.value}”`;
-    const choose = (label, does) => make("button", { type: "button", textContent: label, onclick: does });
-    const leave = choose("Leave it", () => {
+    const choose = (key, label, does) => make("button", { type: "button", "data-key": key, textContent: label, onclick: does });
+    const leave = choose("leave", "Leave it", () => {
       channel.refuse(this.id, edit.field);
       channel.push({ act: "leave" });
     });
@@ -175,7 +176,7 @@ class Row {
     return make("div", { className: "refused crossed" },
       make("span", { className: "state", textContent: "Changed in another window of yours meanwhile; it is shown above. " }),
       make("span", { textContent: `Here you gave ${given}.` }),
-      choose("Take what I gave here", () => {
+      choose("take mine", "Take what I gave here", () => {
         channel.refuse(this.id, edit.field);
         channel.push({ act: "edit", id: this.id, field: edit.field, value: edit.value, base: this.data[edit.field] });
       }),
@@ -204,7 +205,7 @@ class Row {
       labelled("Answer key", this.field("answer_key", make("input", { type: "text", "aria-label": "Answer key" }))),
       labelled("Note", this.field("note", make("textarea", { rows: 2, "aria-label": "Note of the question" }))),
     ];
-    const button = (label, does) => make("button", { type: "button", textContent: label, onclick: does });
+    const button = (label, does, key = "") => make("button", { type: "button", "data-key": key, textContent: label, onclick: does });
     const dialog = (name) => () => this.act("dialog", { name });
     const buttons = [
       button("Duplicate", () => this.act("duplicate")),
@@ -212,7 +213,7 @@ class Row {
       button("Move down", () => this.act("move", { up: false })),
       button("Split", dialog("split")),
       button("Solo", dialog("solo")),
-      ...(this.data.isNew ? [] : [button("History", dialog("history"))]),
+      ...(this.data.isNew ? [] : [button("History", dialog("history"), "history")]),
     ];
     this.details = make("div", { className: "details" },
       make("div", { className: "boxes" }, ...boxes),
@@ -266,8 +267,8 @@ class List {
     this.about = make("p", { className: "about" });
     this.empty = make("p", { className: "empty" });
     this.near = make("input", { type: "checkbox", onchange: () => this.act("near", { on: this.near.checked }) });
-    this.several = button("Several at once", () => this.act("dialog", { name: "several" }));
-    this.more = button("+ Add a question", () => this.add(), { className: "main", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
+    this.several = button("Several at once", () => this.act("dialog", { name: "several" }), { "data-key": "several" });
+    this.more = button("+ Add a question", () => this.add(), { className: "main", "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
     this.more.append(keyHint("Alt+N"));
     const tools = make("div", { className: "tools" },
       this.more,

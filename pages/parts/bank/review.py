@@ -90,12 +90,12 @@ def saved(project: Project, version: int) -> None:
     plan = make_plan(project, grader.spec, latest_version(project))
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
-            st.markdown(
+            st.container(key="saved-to-grade").markdown(
                 f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
                 f" {plan.known:,} are known and stay."
             )
             if grader_again(project, grader.spec) is None:
-                st.caption(
+                st.container(key="no-grader-here").caption(
                     ui.plain(f"The grades of {grader.spec.name} came from a file: grade them there, and import again.")
                 )
         else:
@@ -117,10 +117,11 @@ def history(project: Project, question: Question) -> None:
         old = revision.question
         earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
-            st.text(old.shown)
+            st.container(key=f"wording {revision.version}").text(old.shown)
             if earlier is not None and earlier.shown != old.shown:
-                st.markdown(f":small[{difference(earlier.shown, old.shown)}]")
-            st.caption(
+                changed = st.container(key=f"difference {revision.version}")
+                changed.markdown(f":small[{difference(earlier.shown, old.shown)}]")
+            st.container(key=f"version {revision.version}").caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
                     f" {revision.note} · {_settings(old)}"
@@ -276,8 +277,8 @@ def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) ->
 
 
 def _override(project: Project, question: Question, passage_id: str) -> None:
-    with st.popover("Override the rating", icon=":material/gavel:", type="tertiary"):
-        key = f"{question.question_id} {passage_id}"
+    key = f"{question.question_id} {passage_id}"
+    with st.popover("Override the rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
         rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
         if presses.button("Override", key=f"override {key}", type="primary"):
@@ -321,7 +322,7 @@ def passage_beside(project: Project, query_id: str) -> None:
         st.caption("The passage that led here")
         if any(one.case.query_id == query_id for one in awaited()):
             st.caption(":material/hourglass_top: Its case is settled when you save an edit of the question.")
-        st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
-        if presses.button("Close the passage", icon=":material/close:", type="tertiary"):
+        st.container(key="passage-beside").text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
+        if presses.button("Close the passage", icon=":material/close:", type="tertiary", key="close passage"):
             st.session_state.pop("beside")
             st.rerun()

@@ -163,7 +163,7 @@ def _split(project: Project, question: Question) -> None:
     st.text(question.shown)
     parts = st.text_area("One question a line", question.text or "", height=140)
     st.caption(f"Each part gets an equal share of the weight {question.weight:g}. You can change it afterwards.")
-    if st.button("Split", type="primary"):
+    if st.button("Split", type="primary", key="split"):
         with ui.errors():
             bank_window.act(project, put_drafts, split(question, parts.splitlines()))
             st.rerun()
@@ -177,9 +177,11 @@ def _paste(project: Project, query_id: str, questions: list[Question]) -> None:
         how_many(len(found), "questions") + (f"; {again:,} more are there already and left out" if again else "")
     )
     # What was typed is known once the field is left: a button that waited for it would lose the press that leaves it.
-    if st.button("Add them", type="primary"):
+    if st.button("Add them", type="primary", key="add pasted"):
         if not found:
-            st.error("There is no new question in the list: write one a line.", icon=":material/error:")
+            st.container(key="error no-new-question 0").error(
+                "There is no new question in the list: write one a line.", icon=":material/error:"
+            )
             return
         bank_window.act(project, put_drafts, found)
         st.rerun()
@@ -195,15 +197,15 @@ def _several(project: Project, questions: list[Question]) -> None:
     weight, retire, restore = st.columns(3, vertical_alignment="bottom")
     value = weight.number_input("Weight", -MAX_WEIGHT, MAX_WEIGHT, 1.0, step=0.5, format="%g")
     change = None
-    if weight.button("Set the weight", disabled=none):
+    if weight.button("Set the weight", disabled=none, key="set weight"):
         change = weighted(picked, value)
-    if retire.button(f"Retire {len(picked)}", disabled=none):
+    if retire.button(f"Retire {len(picked)}", disabled=none, key="retire chosen"):
         change = retired(picked)
-    if restore.button(f"Restore {len(picked)}", disabled=none):
+    if restore.button(f"Restore {len(picked)}", disabled=none, key="restore chosen"):
         change = retired(picked, active=True)
     words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
     merged = st.text_area("Merge the chosen ones into one question", words, height=80)
-    if st.button("Merge", disabled=len(picked) < 2):
+    if st.button("Merge", disabled=len(picked) < 2, key="merge"):
         with ui.errors():
             change = editing.merged(picked, merged)
     if change is not None:

@@ -92,7 +92,7 @@ def by_budget(screen: Screen) -> None:
     if chosen:
         st.vega_lite_chart(lines(found, [run for run in order if run in chosen], colours))
     if found.pool_depth < found.max_k:
-        st.caption(
+        st.container(key="pool-ends").caption(
             f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"
             " another system or a judgment brought them in, so that curves may be too flat there."
         )

@@ -27,6 +27,6 @@ def choose(project: Project) -> None:
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
-    if presses.button("Let it stand for the gold texts" if wanted else "Nothing is gold"):
+    if presses.button("Let it stand for the gold texts" if wanted else "Nothing is gold", key="set gold"):
         mark_gold(project, wanted, ui.author())
         st.rerun()

@@ -29,9 +29,11 @@ def judged(project: Project, policy: Policy) -> None:
     st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
     run = _table(found)
     if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
-        st.caption(":material/check: Every pooled passage of every system's top has all its grades.")
+        st.container(key="all-graded").caption(
+            ":material/check: Every pooled passage of every system's top has all its grades."
+        )
     elif run is None and found.to_grade:
-        st.caption("Select a system to see what to grade next for it.")
+        st.container(key="choose-system").caption("Select a system to see what to grade next for it.")
     elif run is not None:
         _next(project, policy, to_grade(project, policy, run, found.top_k, LISTED))
 
@@ -64,7 +66,9 @@ def _table(found: Unjudged) -> str | None:
 def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
     st.markdown(f"**What to grade next for {ui.plain(lacks.run)}**")
     if not lacks.next:
-        st.success("Every pooled passage of its top has all its grades.", icon=":material/check:")
+        st.container(key="top-graded").success(
+            "Every pooled passage of its top has all its grades.", icon=":material/check:"
+        )
         return
     _grade(project, policy, lacks)
     texts = passage_texts(project, [row.passage_id for row in lacks.next])
@@ -95,11 +99,15 @@ def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
         return
     grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
-        st.caption(":material/info: The grades came from a file: this grader cannot be run here. See Grading.")
+        st.container(key="no-grader-here").caption(
+            ":material/info: The grades came from a file: this grader cannot be run here. See Grading."
+        )
         return
     request = Request(Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
-    if presses.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
+    if presses.button(
+        f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:", key="grade unjudged"
+    ):
         with ui.errors():
             start_job(project, grader, request, ui.author())
             st.rerun()

@@ -81,7 +81,9 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
     """The coefficients, or why there are none, over which queries, and what else is to be known of the boards."""
     result = compared.correlation
     if result.undefined:
-        st.info(ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:")
+        st.container(key="undefined").info(
+            ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:"
+        )
         st.caption(f"{compared.queries.says} {more}")
         return
     strip = st.container(horizontal=True, gap="large")
@@ -96,9 +98,13 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
         ),
         strict=True,
     ):
-        strip.metric(name, ui.number(value), help=said, width="content")
-    strip.metric("Systems", result.systems, help="On both boards", width="content")
-    st.caption(f"{compared.queries.says} {more}")
+        strip.container(key=f"metric {name}", width="content").metric(
+            name, ui.number(value), help=said, width="content"
+        )
+    strip.container(key="metric systems", width="content").metric(
+        "Systems", result.systems, help="On both boards", width="content"
+    )
+    st.container(key="rests-on").caption(f"{compared.queries.says} {more}")
 
 
 def take(chart: str, **fields: str) -> None:

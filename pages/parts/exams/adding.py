@@ -25,9 +25,9 @@ LARGEST_K, MOST_WORKED = 20, 5
 
 def offer(project: Project, exam: str) -> None:
     """Places to add a student, and to rank passages for those that read what was retrieved."""
-    with st.popover("Add a student", icon=":material/person_add:"):
+    with st.popover("Add a student", icon=":material/person_add:", key="adding student"):
         _student(project)
-    with st.popover("Retrieve passages", icon=":material/search:"):
+    with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
         _retrieval(project, exam)
 
 

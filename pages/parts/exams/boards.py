@@ -74,7 +74,7 @@ def board(sat: Sat) -> None:
     known = {what: share for what, share in baselines.items() if share is not None}
     st.vega_lite_chart(charts.accuracy(sat.rows, known))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in known.items())
-    st.caption(
+    st.container(key="baselines").caption(
         f"Share of right answers among those given, with Wilson's 95 % interval. The dashed lines are {said}."
         " A failure is neither right nor wrong; the last column counts it as wrong."
     )
@@ -147,11 +147,11 @@ def two(sat: Sat) -> None:
     test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
     wanted = {first, second}
     one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
-    st.markdown(_verdict(one))
+    st.container(key="verdict").markdown(_verdict(one))
     texts = {item.question_id: item.text for item in sat.items}
     for column, name, items in zip(st.columns(2), (first, second), only_right(sat.found, first, second), strict=True):
         told = [texts[item] for item in items]
-        with column:
+        with column, st.container(key=f"only {name}"):
             st.markdown(f"**Only {ui.plain(name)} is right: {len(told):,}**")
             for text in told[:ITEMS_SHOWN]:
                 st.text(text)

@@ -89,7 +89,10 @@ def draw_proposed(project: Project, exam: str) -> None:
     proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
     passing = sum(not one.hits for one in proposed)
     st.markdown(f"**{passing} of {len(proposed)} proposed items pass**")
-    if presses.button(f"Accept the {passing} that pass", type="primary", disabled=not passing) and ui.author():
+    if (
+        presses.button(f"Accept the {passing} that pass", type="primary", disabled=not passing, key="accept passing")
+        and ui.author()
+    ):
         with ui.errors():
             accept_passing(project, checked, thresholds, ui.author())
             st.toast("Accepted into your drafts. Save them in the question bank.", icon=":material/edit_note:")

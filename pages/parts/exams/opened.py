@@ -27,7 +27,7 @@ def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
     for item in proposed_items(project) if proposed else ():
         found.setdefault(item.query_id, [])
     if not found:
-        ui.empty("There is no exam yet.", HOW, "home")
+        ui.empty("There is no exam yet.", HOW, "home", code="no-exam")
     if len(found) == 1:
         return next(iter(found.items()))
     names = ui.told_apart({query.query_id: query.text for query in overview(project) if query.query_id in found})

@@ -27,7 +27,9 @@ def offer(project: Project, exam: str) -> None:
     if presses.button("Plant bad items and look", icon=":material/bug_report:", key="plant"):
         st.session_state[SHOWN] = here
     if st.session_state.get(SHOWN) != here:
-        st.caption("Spoils some items in a copy of the answers, and counts how many of them each criterion puts last.")
+        st.container(key="not-planted").caption(
+            "Spoils some items in a copy of the answers, and counts how many of them each criterion puts last."
+        )
         return
     with ui.errors():
         with st.spinner("Planting bad items and fitting again"):
@@ -46,7 +48,7 @@ def _table(found: list[Planting]) -> None:
             for by in CRITERIA
         },
     )
-    st.caption(
+    st.container(key="planted").caption(
         f"Of {one.items} items {one.planted} were spoilt in a copy of the answers, and everything was fitted again: so"
         f" many of the {one.planted} are among the {one.last} that a criterion puts last, the mean of {TIMES} times"
         f" with other items. By chance it would be {one.by_chance:.1f}. Poor items that the exam has by itself are"

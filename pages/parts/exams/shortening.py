@@ -64,7 +64,9 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
         more = " more" if gone else ""
         st.caption(f"Nothing{more} would be dropped. An exam is not made shorter than {FEWEST_ITEMS} items.")
         return
-    st.markdown(f"**It would drop {len(rows)} items.** Nothing leaves the exam until you say so and save the bank.")
+    st.container(key="would-drop").markdown(
+        f"**It would drop {len(rows)} items.** Nothing leaves the exam until you say so and save the bank."
+    )
     chosen = st.data_editor(
         {
             "Retire": [True] * len(rows),
@@ -88,7 +90,11 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
     )
     wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
     if presses.button(
-        f"Retire {len(wanted)} in my drafts", icon=":material/remove_circle:", type="primary", disabled=not wanted
+        f"Retire {len(wanted)} in my drafts",
+        icon=":material/remove_circle:",
+        type="primary",
+        disabled=not wanted,
+        key="retire shortened",
     ):
         retire_all(project, wanted)
         st.rerun()

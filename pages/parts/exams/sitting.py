@@ -20,7 +20,9 @@ def offer(project: Project, exam: str) -> None:
     missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
     if not missing and not failed:
         return
-    with st.popover("Sit the exam", icon=":material/edit_square:", type="primary" if missing else "secondary"):
+    with st.popover(
+        "Sit the exam", icon=":material/edit_square:", type="primary" if missing else "secondary", key="sitting"
+    ):
         st.markdown(f"**{missing:,}** answers are missing, **{failed:,}** failed.")
         again = st.checkbox("Ask again what failed", value=not missing, disabled=not failed, key="sit again")
         calls = st.number_input(

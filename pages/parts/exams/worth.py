@@ -42,7 +42,7 @@ class Settings:
 
 def settings() -> Settings:
     """Widgets for the model and the estimator."""
-    with st.popover("Model", icon=":material/tune:", help="What is fitted to the answers"):
+    with st.popover("Model", icon=":material/tune:", help="What is fitted to the answers", key="choosing model"):
         model = st.selectbox("Model", MODELS, index=MODELS.index("3pl"), format_func=MODEL_NAMES.__getitem__,
                              key="model", bind="query-params")  # fmt: skip
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
@@ -113,7 +113,9 @@ def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
     what = "item" if len(active) == 1 else "items"
     if not active:
         st.caption("Select items to see their words and curves, or to retire them.")
-    elif presses.button(f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:"):
+    elif presses.button(
+        f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:", key="retire worthless"
+    ):
         retire_all(project, [item.question_id for item in active])
         st.rerun()
 
@@ -124,7 +126,9 @@ def going(project: Project, exam: str) -> set[str]:
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):
             what = "item is" if len(found) == 1 else "items are"
-            st.caption(f":material/edit_note: {len(found):,} {what} retired in your drafts, and count until you save.")
+            st.container(key="retired-drafts", width="content").caption(
+                f":material/edit_note: {len(found):,} {what} retired in your drafts, and count until you save."
+            )
             ui.go("question_bank", "Save or undo in the bank", query=exam)
     return found
 

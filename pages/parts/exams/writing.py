@@ -21,7 +21,7 @@ def offer(project: Project) -> None:
     running = current_writing(project)
     if running is not None and not running.over:
         return
-    with st.popover("Let a model write items", icon=":material/edit_note:"):
+    with st.popover("Let a model write items", icon=":material/edit_note:", key="writing items"):
         st.caption("One item a passage. What comes is a proposal until you accept it, and in the bank once you save.")
         settings = drafting_model.choose(project, "writer")
         if settings is None:
@@ -96,7 +96,7 @@ def _ended(writing: BackgroundWriting) -> None:
     if report.stopped:
         said += f" {report.stopped:,} passages were not asked about: begin again to go on there."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(said if report.keys else f":material/warning: {said}")
+        st.container(key="items-written").markdown(said if report.keys else f":material/warning: {said}")
         if report.keys:
             ui.go("question_bank", "Decide on the proposals", query=writing.wanted.query_id)
     if report.failed:

@@ -31,7 +31,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.session_state.get("published", 0)
         note = st.text_input("Note", key=f"publication note {number}", placeholder="Why, and for whom")
-        if presses.button("Publish", type="primary", icon=":material/publish:"):
+        if presses.button("Publish", type="primary", icon=":material/publish:", key="publish"):
             with ui.errors():
                 with st.spinner("Publishing"):
                     publish(project, policy, ui.author(), binary, note)
@@ -48,6 +48,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
             on_click=_await_bundle,
             args=(len(publications(project)),),
             disabled=project.read_only,
+            key="publish bundle",
             help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides and audits.",
         )
     past = publications(project)
@@ -85,7 +86,7 @@ def _look(project: Project, before: int) -> None:
 def _say_bundled(project: Project, manifest: Manifest) -> None:
     """What a bundle has that was just made, and where it went."""
     files = bundled(project).get(manifest["publication"], {})
-    st.success(
+    st.container(key="bundled").success(
         f"Published, and packed as {ui.plain(project.name)}-bundle.zip into the downloads of your browser:"
         f" {ui.plain(_files(files))}.",
         icon=":material/folder_zip:",
@@ -105,9 +106,11 @@ def _publication(project: Project, manifest: Manifest) -> None:
         with st.container():
             when = datetime.fromisoformat(manifest["published_at"])
             note = f": {manifest['note']}" if manifest["note"] else ""
-            st.markdown(f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}")
+            st.container(key=f"published by {number}").markdown(
+                f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}"
+            )
             rule = policy_widgets.LABEL_RULES.get(policy["label"], policy["label"]).lower()
-            st.caption(
+            st.container(key=f"publication {number}").caption(
                 ui.plain(
                     f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
                     f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"

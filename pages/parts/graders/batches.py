@@ -16,7 +16,7 @@ def waiting(project: Project) -> None:
     for name in sorted({job.grader for job in jobs(project) if job.state == "waiting"}):
         spec = find_grader(project, name).spec
         with st.container(border=True), ui.errors():
-            st.markdown(
+            st.container(key=f"batches {spec.fingerprint}").markdown(
                 f"**Batches of {ui.plain(name)}** wait at the endpoint. {ui.plain(standing(project, spec).said)}."
             )
             st.caption(

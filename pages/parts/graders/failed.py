@@ -85,7 +85,7 @@ def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which,
 def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -> None:
     grader = grader_again(project, stored.spec)
     if grader is None:
-        st.caption(
+        st.container(key="not-asked-again").caption(
             ":material/info: This grader cannot be asked again from here: it came with a file, or its model is gone. "
             "Set it up above with the same model and prompt to go on."
         )
@@ -104,7 +104,8 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
 def _pair(pair: Doubtful) -> None:
     times = f" · asked {pair.attempts:,} times" if pair.attempts > 1 else ""
     question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
-    with st.expander(f"**{ui.plain(question)}** {ui.plain(passage)}"):
+    label = f"**{ui.plain(question)}** {ui.plain(passage)}"
+    with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
         reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")
         if pair.rating is None:
             st.text(f"{reason} · no rating{times}")

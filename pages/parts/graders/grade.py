@@ -32,7 +32,7 @@ def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
     """
     if grade.status == "failed":
         place = f" at {address}" if address else ""
-        st.error(
+        st.container(key="grade failed").error(
             ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.") + " No rating is made up.",
             icon=":material/error:",
         )

@@ -89,7 +89,7 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
         chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
-                st.caption(
+                st.container(key="another-grader").caption(
                     f":material/info: Labels are made of the grades of {ui.plain(spec.name)} now. This is another:"
                     " once it has graded, Change at the top of Passages, Leaderboard and other screens says whose"
                     " grades they are made of."
@@ -119,7 +119,7 @@ def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) 
 
 def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        with st.popover("Save as", icon=":material/save:"):
+        with st.popover("Save as", icon=":material/save:", key=f"{key} saving"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
             st.caption("Kept with the project for everybody who works on it. A key is never kept.")
             if presses.button("Save", key=f"{key} save", type="primary"):
@@ -128,7 +128,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
                     st.rerun()
         if named is not None:
-            with st.popover("Remove", icon=":material/delete:"):
+            with st.popover("Remove", icon=":material/delete:", key=f"{key} removing"):
                 st.caption("How it is set up is forgotten. What it graded stays.")
                 if presses.button("Remove it", key=f"{key} remove"):
                     with ui.errors():
@@ -181,7 +181,7 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
             "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
         )  # fmt: skip
     if not model:
-        st.info("Choose the model of the endpoint.", icon=":material/edit:")
+        st.container(key="name-model").info("Choose the model of the endpoint.", icon=":material/edit:")
         return None
     return form.values
 

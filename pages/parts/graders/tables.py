@@ -133,7 +133,7 @@ def price_table(project: Project) -> None:
             key=key,
         )
         changes: dict[str, Any] = st.session_state[key]
-        if any(changes.values()) and presses.button("Save prices", type="primary"):
+        if any(changes.values()) and presses.button("Save prices", type="primary", key="save prices"):
             with ui.errors():
                 _save(project, list(known), changes)
                 st.rerun()

@@ -63,7 +63,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     )  # fmt: skip
     asked = {question.question_id: question for question in questions(query)}
     if not asked:
-        st.caption("No question of this query can be asked: choose another query.")
+        st.container(key="nothing-to-ask").caption("No question of this query can be asked: choose another query.")
         return None
     if list(asked) != [query]:
         texts = ui.told_apart({name: ui.shortened(one.text or name, LABEL) for name, one in asked.items()})
@@ -136,7 +136,7 @@ def show_trial(trial: Trial, chosen: Chosen) -> None:
         st.caption("See that the endpoint is up and takes such questions, and that its address is right.")
     for number, exchange in enumerate(trial.exchanges, 1):
         which = f" {number} of {len(trial.exchanges)}" if len(trial.exchanges) > 1 else ""
-        st.caption(f"Answered{which}, word for word")
+        st.container(key=f"answered {number}").caption(f"Answered{which}, word for word")
         if exchange.completion.error is not None:
             st.text(f"Nothing: {exchange.completion.error}")
         elif exchange.call.form == "likelihood":

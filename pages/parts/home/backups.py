@@ -37,7 +37,7 @@ def safekeeping(project: Project) -> None:
 
 def _now(project: Project) -> None:
     if told := st.session_state.pop("backup made", None):
-        st.success(told, icon=":material/check:")
+        st.container(key="backup-made").success(told, icon=":material/check:")
     if st.button("Make a backup now", key="make a backup"):
         author = ui.author()
         with st.spinner("Copying the project, and reading the copy"):
@@ -58,7 +58,7 @@ def _by_themselves(project: Project) -> None:
             help="While the app runs, and where something changed. 0: none are made by themselves.",
         )  # fmt: skip
         keep = st.number_input("How many are kept", 1, MOST_KEPT, current.keep, key="backups kept")
-        if st.form_submit_button("Set"):
+        if st.form_submit_button("Set", key="set backups"):
             set_schedule(project, Schedule(int(hours), int(keep)), ui.author())
             st.rerun()
     if failed := last_failure(project):
@@ -68,7 +68,7 @@ def _by_themselves(project: Project) -> None:
 def _listed(project: Project) -> None:
     found = [*backups(project.path), *set_aside(project.path)]
     if not found:
-        st.text("There is no backup yet.")
+        st.container(key="no-backup").text("There is no backup yet.")
         return
     st.dataframe(
         {
@@ -99,6 +99,7 @@ def _download(project: Project, found: list[Backup]) -> None:
             icon=":material/download:",
             on_click="ignore",
             help="It holds everything of the project: questions, grades, judgments. Keep it as you keep the project.",
+            key="download backup",
         )
 
 

@@ -45,7 +45,7 @@ def creation(may: bool = True) -> None:
         name = st.text_input(
             "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Blanks become hyphens."
         )
-        if st.form_submit_button("Create", type="primary"):
+        if st.form_submit_button("Create", type="primary", key="create project"):
             with ui.errors():
                 path = new_file(name)
                 project = create(path)
@@ -62,7 +62,7 @@ def creation(may: bool = True) -> None:
         path = projects_folder() / "demo.duckdb"
         if path.exists():
             st.caption("The demo project is there: choose it on the left.")
-        elif presses.button("Make the demo project"):
+        elif presses.button("Make the demo project", key="make demo"):
             with st.status("Making the demo project", expanded=True) as box:
                 author = ui.author()
 

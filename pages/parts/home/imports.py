@@ -48,7 +48,7 @@ def imports(project: Project) -> None:
     if not uploads:
         name, said = st.session_state.get("imported last", ("", ""))
         if name == project.name:
-            st.success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
+            st.container(key="imported").success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
         return
     st.session_state.pop("imported last", None)
     every = [_row(upload.file_id, Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
@@ -61,9 +61,9 @@ def imports(project: Project) -> None:
         for row in rows:
             if row.kind is None:
                 _mark(row, f"Not recognised. {unrecognised(row.source)}")
-        st.warning("Say what each file is, or leave it out.", icon=":material/help:")
+        st.container(key="which-files").warning("Say what each file is, or leave it out.", icon=":material/help:")
         with st.expander("What is recognised"):
-            st.markdown("\n".join(f"- {ui.plain(kind)}" for kind in looked_for()))
+            st.container(key="recognised").markdown("\n".join(f"- {ui.plain(kind)}" for kind in looked_for()))
         return
     groups = _groups(rows)
     try:
@@ -75,7 +75,7 @@ def imports(project: Project) -> None:
         return
     replaced = [str(one) for result in results for one in result.replaced]
     meant = not replaced or _replacing(replaced)
-    if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant) and meant:
+    if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant, key="import") and meant:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
             imported = import_groups(project, asked, ui.author())
@@ -96,7 +96,7 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
     name = student = None
     if len(judging) == 1:
         proposed = KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
-        name = st.text_input("Name of the source of judgments", value=proposed)
+        name = st.container(key="source name").text_input("Name of the source of judgments", value=proposed)
     if [row.kind for row in rows].count("lm-eval") == 1:
         student = st.text_input("Name of the examinee", placeholder="named after the file") or None
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
@@ -118,7 +118,9 @@ def _row(file_id: str, source: Source) -> Row:
     left_out: set[str] = st.session_state.setdefault("files left out", set())
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
-    left.text(f"{source.name}  ({file_size(len(source.data or b''))}){', left out' if out else ''}")
+    left.container(key=f"file {file_id}{' left out' * out}").text(
+        f"{source.name}  ({file_size(len(source.data or b''))}){', left out' if out else ''}"
+    )
     kind = None
     if not out:
         options, guess = list(IMPORTERS), detect(source)
@@ -164,8 +166,9 @@ def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
 def _replacing(replaced: list[str]) -> bool:
     """What goes, and whether that is meant."""
     st.warning("This import replaces what the project has of the same names:", icon=":material/swap_horiz:")
+    shown = st.container(key="replaced")
     for one in replaced[:NOTES_SHOWN]:
-        st.text(one)
+        shown.text(one)
     if (rest := len(replaced) - NOTES_SHOWN) > 0:
         st.text(f"and {rest} more")
     # Another list is another question.
@@ -186,7 +189,7 @@ def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list
         st.session_state["preview"] = known
     results: list[Imported] = known[1]
     for result in results:
-        with st.container(border=True):
+        with st.container(border=True, key=f"preview {result.kind}"):
             st.markdown(f"**{KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
             st.text(_counted(result))
             for note in result.notes[:NOTES_SHOWN]:

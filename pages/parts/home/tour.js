@@ -96,7 +96,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         last
           ? button("Done", "primary", end)
           : button("Next", "primary", () => setTriggerValue("stop", data.number)),
-        last ? "" : button("End the tour", "", end),
+        last ? "" : button("End the tour", "end", end),
       ),
     );
     point(data);

@@ -46,7 +46,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
         queries = st.multiselect("Queries", list(texts), format_func=lambda query: texts[query], placeholder="All")
         person = st.selectbox("For", [one.member.name for one in found], index=None, placeholder="Everybody", width=180)
         day = st.date_input("Due by", None, format="YYYY-MM-DD", width=150)
-        if st.form_submit_button("Set", icon=":material/event:"):
+        if st.form_submit_button("Set", icon=":material/event:", key="set adjudicators"):
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
             said = f"{how_many(len(chosen), 'queries')} due " + (f"by {last}." if last else "no more.")
             author = ui.author()
@@ -75,7 +75,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         decider = st.selectbox(
             "Adjudicator", names, index=None, placeholder=ORGANIZERS, accept_new_options=anybody, width=180
         )
-        pressed = st.form_submit_button("Assign", icon=":material/group_add:")
+        pressed = st.form_submit_button("Assign", icon=":material/group_add:", key="assign")
         if pressed and query:
             author = ui.author()
 
@@ -109,7 +109,9 @@ def row(project: Project, one: Double, text: str) -> None:
             *turns,
             f"adjudicated by {one.adjudicator or 'organizers'}",
         ]
-        st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(' · '.join(said))}")
+        st.container(key=f"double {one.key}").markdown(
+            f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(' · '.join(said))}"
+        )
         for name in one.present:
             if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
                 did(
@@ -142,7 +144,7 @@ def agreement_between(project: Project) -> None:
         return
     st.header("How well people agree", anchor=False)
     for one in found:
-        st.markdown(
+        st.container(key=f"agreement {one.kind}").markdown(
             f"**{one.kind.capitalize()}**: {one.n:,} by two or more people, {one.same:,} alike by all;"
             f" Krippendorff's alpha {number(one.alpha)}"
         )

@@ -81,4 +81,4 @@ def _note(at: tuple[str, str]) -> str:
 
 def known(project: Project, desk: Desk) -> None:
     """Judgments by source with their history, and the rank in every run."""
-    st.html(known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))
+    st.container(key="known").html(known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))

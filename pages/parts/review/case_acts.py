@@ -69,7 +69,7 @@ def do(desk: Desk, act: Act) -> None:
     try:
         ACTS[act["do"]](desk, act)
     except WorkbenchError as error:
-        desk.error = {"message": error.message, "hint": error.hint or ""}
+        desk.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
 
 
 def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:

@@ -37,10 +37,12 @@ def questions(project: Project, found: StateChanges) -> None:
         with st.container(key=f"question-differs-{change.question_id}"):
             body, link = st.columns([11, 2], vertical_alignment="center")
             with body:
-                st.html(f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>')
+                st.container(key=f"wordings {change.question_id}").html(
+                    f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
+                )
                 moves = "moves no label" if not flips else f"moves {flips:,} label{'' if flips == 1 else 's'}"
                 query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
-                st.caption(
+                st.container(key=f"moves {change.question_id}").caption(
                     ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
                 )
             with link:

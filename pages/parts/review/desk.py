@@ -31,7 +31,7 @@ def questions(
         The label before and after what a person is about to give; None where nothing is tried.
     """
     if not desk.asked:
-        st.caption("This query has no active question.")
+        st.container(key="no-active-question").caption("This query has no active question.")
         ui.go("question_bank", query=desk.query_id)
         return None
     bench = ratings.bench()
@@ -91,7 +91,8 @@ def act(project: Project) -> None:
         return
     if not ui.person():
         # The name is asked for; what was typed stays, to be sent once more.
-        bench.handled, bench.refused = asked["id"], ("Your name is not known yet.", "Give it, and do it once more.")
+        bench.handled = asked["id"]
+        bench.refused = "no-name", "Your name is not known yet.", "Give it, and do it once more."
     author = ui.author()
     # From here on the session is not asked, so that the run is not ended between the act and the note of it.
     refused, made = None, None
@@ -104,7 +105,7 @@ def act(project: Project) -> None:
         else:
             withdraw_all(project, [int(key) for key in asked["keys"]], author)
     except WorkbenchError as error:
-        refused = error.message, error.hint
+        refused = error.code, error.message, error.hint
     bench.handled, bench.refused = asked["id"], refused
     if refused is not None:
         return
@@ -122,7 +123,9 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
     kept: tuple[object, Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
-            st.html(effect_html(kept[1], "What the overrides did" if len(bench.made) > 1 else "What the override did"))
+            st.container(key="effect made").html(
+                effect_html(kept[1], "What the overrides did" if len(bench.made) > 1 else "What the override did")
+            )
         return
     counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
     given = {key: (counted[key], rating) for key, rating in bench.tried.items() if key in counted}
@@ -136,7 +139,7 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
     st.session_state["override effect"] = place, found
-    st.html(effect_html(found, "What it would do"))
+    st.container(key="effect tried").html(effect_html(found, "What it would do"))
 
 
 def override_list(project: Project, policy: Policy | None) -> None:
@@ -152,7 +155,9 @@ def override_list(project: Project, policy: Policy | None) -> None:
         if not folded.open:
             return
         if not known:
-            st.caption("Nobody has overridden a rating. Press 0 to 5 on a question of a passage to do so.")
+            st.container(key="no-overrides").caption(
+                "Nobody has overridden a rating. Press 0 to 5 on a question of a passage to do so."
+            )
             return
         found = override_labels(project, policy)
         pages = -(-len(found) // OVERRIDES_A_PAGE)

@@ -49,7 +49,7 @@ _component = st.components.v2.component(
 def labels(project: Project, found: StateChanges) -> None:
     """The labels that differ, by cause and by query; each leads to its passage."""
     if not found.flips:
-        st.text(
+        st.container(key=f"no-flips{'-so-far' * any(found.partial)}{'-but-scores' * found.scores_differ}").text(
             ("No label differs so far." if any(found.partial) else "No label differs.")
             + (" The leaderboards do: look there." if found.scores_differ else "")
         )

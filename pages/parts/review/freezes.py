@@ -50,7 +50,9 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     """
     before, after, k, board = _choices(project, frozen)
     if before == after:
-        st.info("The two freezes are the same: choose another on one side.", icon=":material/info:")
+        st.container(key="same-freezes").info(
+            "The two freezes are the same: choose another on one side.", icon=":material/info:"
+        )
         return
     changes = project.remember(("diff of freezes", before, after, k), lambda: diff_of_runs(project, before, after, k))
     fall = None if board is None else _measured(project, before, after, board)
@@ -105,9 +107,13 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
     with st.container(horizontal=True, gap="medium", key="sums"):
         tops = [one for one in changes if one.gone or one.new or one.moved]
-        st.metric("Queries whose top differs", f"{len(tops):,} of {queries:,}", width="content")
+        st.container(key="metric differing", width="content").metric(
+            "Queries whose top differs", f"{len(tops):,} of {queries:,}", width="content"
+        )
         gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
-        st.metric("Passages gone / new", f"{gone:,} / {new:,}", width="content")
+        st.container(key="metric gone-new", width="content").metric(
+            "Passages gone / new", f"{gone:,} / {new:,}", width="content"
+        )
         if any(asked[name].system or not tops for name in (before, after)):
             st.metric("Answers that differ", f"{sum(one.answer for one in changes):,}", width="content")
         if fall is not None:
@@ -131,7 +137,9 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     for name in (before, after):
         if failed := asked[name].failed:
             lines.append(f"{name} lacks {failed:,} queries that failed.")
-    st.caption(ui.plain(" ".join(lines)))
+    st.container(key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}").caption(
+        ui.plain(" ".join(lines))
+    )
 
 
 def _shown(changes: list[QueryChange], fall: Fall | None) -> list[QueryChange]:

@@ -28,7 +28,7 @@ def guidelines_beside(project: Project, query_id: str) -> None:
             st.text(text)
         if not may:
             return
-        with st.popover("Write", icon=":material/edit:"):
+        with st.popover("Write", icon=":material/edit:", key="write guidelines"):
             for title, old, about in (("The project", found.project, None), ("This query", found.query, query_id)):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
                 # Never off: what was typed is known once the field is left, which a press on the button does.

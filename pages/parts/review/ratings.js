@@ -123,7 +123,7 @@ class Desk {
     if (!sent) return;
     if (data.handled === sent.act.id) {
       this.sent = null;
-      if (data.refused) this.refusal = data.refused.filter(Boolean).join(" ");
+      if (data.refused) this.refusal = data.refused.slice(1).filter(Boolean).join(" ");
       else if (sent.act.what === "override") this.forget(sent.where);
       // The button that took it back goes: whoever pressed it by keyboard goes on with the question.
       else if (this.box.contains(this.box.getRootNode().activeElement)) this.focusLater = this.last;

@@ -35,7 +35,7 @@ class Bench:
     Args:
         asked: the act that came last, as the component gives it.
         handled: the number of the act that was taken last.
-        refused: why it was not done, as message and hint; None where it was.
+        refused: why it was not done, as code, message and hint; None where it was.
         place: the passage of what follows.
         tried: ratings that a person is about to give, by question id.
         made: keys of the overrides made last, which can be taken back together.
@@ -43,7 +43,7 @@ class Bench:
 
     asked: dict[str, Any] | None = None
     handled: str = ""
-    refused: tuple[str, str] | None = None
+    refused: tuple[str, str, str] | None = None
     place: Place | None = None
     tried: dict[str, int] = field(default_factory=dict)
     made: list[int] = field(default_factory=list)

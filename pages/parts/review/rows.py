@@ -100,7 +100,7 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     st.html(f"<style>{STYLE}</style>")
     key = pager("strays", (policy, source))
     total, found = strays(project, policy, source, ROWS_A_PAGE, offset(key))
-    st.caption(
+    st.container(key="strays").caption(
         ui.plain(
             f"{total:,} questions are answered (rating {basis(project, policy).min_rating} or more) by passages judged"
             f" below {policy.min_judgment} ({source}). Reword or drop them, or override single ratings."
@@ -113,7 +113,7 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
                 f'<div class="text example">{visible(ui.shortened(" ".join(text.split()), 200))}</div>'
                 for text in (texts.get(passage, passage) for passage in one.passages[:2])
             )
-            st.html(
+            st.container(key=f"stray {one.question_id}").html(
                 f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
                 f'<div dir="auto"><b>{visible(one.text)}</b></div>'
                 f'<div class="from">{one.non_relevant:,} non-relevant and {one.relevant:,} relevant passages'
@@ -168,18 +168,18 @@ def record_list(project: Project, *_: object) -> None:
     """Every act about any disagreement, newest first, and the disputed judgments as a file."""
     total = acts(project)
     if not total:
-        st.text("Nobody has settled a disagreement yet. Choose Settle beside one.")
+        st.container(key="nothing-settled").text("Nobody has settled a disagreement yet. Choose Settle beside one.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{total:,} act{'s' * (total != 1)}, newest first")
         st.download_button(
-            "Record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore",
+            "Record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore", key="record",
             type="tertiary", icon=":material/download:",
         )  # fmt: skip
         disputed = len(disputes(project))
         st.download_button(
             f"Disputed judgments as CSV ({disputed})", disputes_csv(project), "disputes.csv", "text/csv",
-            on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed,
+            on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
         )  # fmt: skip
     st.html(f"<style>{STYLE}</style>")
     key = pager("record", project.name)
@@ -187,7 +187,7 @@ def record_list(project: Project, *_: object) -> None:
     texts = passage_texts(project, [one.case.passage_id for one in found])
     for one in found:
         case = one.case
-        with st.container(key=f"question-act-{one.key}"):
+        with st.container(key=f"question-act-{one.key}-{one.act}"):
             about = act_words(one)
             reason = "" if one.reason == NO_REASON else one.reason
             since = _since(one)

@@ -180,6 +180,18 @@ def downloads(found: Agreement) -> None:
         for merged, name in ((False, "agreement"), (True, "agreement-merged")):
             what = "Merged table" if merged else "Table"
             st.download_button(
-                f"{what} as LaTeX", table_latex(found, merged), f"{name}.tex", "text/x-tex", on_click="ignore"
+                f"{what} as LaTeX",
+                table_latex(found, merged),
+                f"{name}.tex",
+                "text/x-tex",
+                on_click="ignore",
+                key=f"{name}.tex",
             )
-            st.download_button(f"{what} as CSV", table_csv(found, merged), f"{name}.csv", "text/csv", on_click="ignore")
+            st.download_button(
+                f"{what} as CSV",
+                table_csv(found, merged),
+                f"{name}.csv",
+                "text/csv",
+                on_click="ignore",
+                key=f"{name}.csv",
+            )

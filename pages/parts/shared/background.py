@@ -105,7 +105,8 @@ def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
     more = f" {ui.plain(end.message)}" if end.message else ""
     # Where somebody or a cap stopped it, the message says how to go on.
     rest = f" Begin again under {again}: only what is missing is asked." if end.state == "failed" else ""
-    draw, icon = (st.error, "error") if end.state == "failed" else (st.warning, "info")
+    box = st.container(key=f"ended {end.state} {name}")
+    draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
     draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
 
 
@@ -153,16 +154,16 @@ def box(
     with st.container(border=True):
         st.progress(done / total if total else 0.0, text=f"{ui.plain(who)}: {done:,} of {total:,} {things}")
         if still := standing_still(reins):
-            st.markdown(still)
+            st.container(key="standing-still").markdown(still)
         if facts:
             st.caption(facts)
         with st.container(horizontal=True):
             if reins.paused:
-                if presses.button("Resume", icon=":material/play_arrow:"):
+                if presses.button("Resume", icon=":material/play_arrow:", key="resume work"):
                     reins.resume()
-            elif presses.button("Pause", icon=":material/pause:", disabled=reins.cancelled):
+            elif presses.button("Pause", icon=":material/pause:", disabled=reins.cancelled, key="pause work"):
                 reins.pause()
-            if presses.button("Cancel", icon=":material/stop:", disabled=reins.cancelled):
+            if presses.button("Cancel", icon=":material/stop:", disabled=reins.cancelled, key="cancel work"):
                 reins.cancel()
         if failures:
             with st.expander("Calls that failed, the last ones"):

@@ -30,7 +30,7 @@ def show(error: Exception) -> bool:
         ui.show_error(error)
     else:
         _log.error("error %s: %s", number, error, exc_info=error)
-        with st.container(border=True):
+        with st.container(border=True, key=f"error unforeseen {number}"):
             st.error(
                 f"Something failed here that should not have. It is in the log under the number **{number}**.",
                 icon=":material/error:",

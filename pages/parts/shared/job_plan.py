@@ -53,7 +53,9 @@ def plan(project: Project, grader: Grader) -> Request | None:
     }
     if exams:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(":material/info: The items of exams are not graded: students sit them.")
+            st.container(key="items-not-graded").caption(
+                ":material/info: The items of exams are not graded: students sit them."
+            )
             ui.go("students")
         if not queries:
             return None
@@ -70,7 +72,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
     scope = Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
         found = _planned(project, grader, scope)
-    if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
+    again = st.container(key="plan again")
+    if found.failed and again.checkbox(f"Ask the {found.failed:,} failed pairs again"):
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
     _counts(found)
@@ -82,7 +85,12 @@ def plan(project: Project, grader: Grader) -> Request | None:
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
-        ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
+        ui.empty(
+            "There is nothing to grade.",
+            "It takes questions, and passages from runs or judgments.",
+            "home",
+            code="nothing-to-grade",
+        )
     ui.speaking(len(speaking_passages(project, version)))
     if not found.to_grade:
         needs = "the bank needs" if scope == Scope(retry_failed=scope.retry_failed) else "your choice needs"
@@ -92,7 +100,7 @@ def plan(project: Project, grader: Grader) -> Request | None:
                 icon=":material/info:",
             )
         else:
-            st.success(f"Every pair that {needs} is graded.", icon=":material/check:")
+            st.container(key="all-graded").success(f"Every pair that {needs} is graded.", icon=":material/check:")
         return None
     request = Request(scope)
     tag(project, grader, request, found.to_grade)
@@ -125,14 +133,16 @@ def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
 
 def _counts(found: Plan) -> None:
     columns = st.columns(4)
-    columns[0].metric(
+    columns[0].container(key="metric needed").metric(
         "Pairs needed", f"{found.needed:,}",
         help="Active questions × pooled passages, where each wording meets each text once. What labels rest on is "
         "counted by query: without questions of weight 0 or less, and with the passages whose text is missing.",
     )  # fmt: skip
-    columns[1].metric("Known already", f"{found.known:,}")
-    columns[2].metric("Failed", f"{found.failed:,}", help="Asked, and nothing usable came back. Not the same as 0.")
-    columns[3].metric("To grade", f"{found.to_grade:,}")
+    columns[1].container(key="metric known").metric("Known already", f"{found.known:,}")
+    columns[2].container(key="metric failed").metric(
+        "Failed", f"{found.failed:,}", help="Asked, and nothing usable came back. Not the same as 0."
+    )
+    columns[3].container(key="metric to grade").metric("To grade", f"{found.to_grade:,}")
 
 
 def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
@@ -147,7 +157,9 @@ def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
         what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
         counts = {name: getattr(without, name) for name in LEFT_OUT}
         reasons = ", ".join(LEFT_OUT[name].format(f"{count:,}") for name, count in counts.items() if count)
-        st.caption(f":material/info: {without.total:,} {what[without.total > 1]} left out: {reasons}.")
+        st.container(key="left-out").caption(
+            f":material/info: {without.total:,} {what[without.total > 1]} left out: {reasons}."
+        )
 
 
 def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
@@ -157,7 +169,9 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         return
     if not isinstance(grader, ReadingGrader):
         if found.seconds is not None:
-            st.caption(f"Takes {ui.about(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
+            st.container(key="free-of-charge").caption(
+                f"Takes {ui.about(found.seconds)} by its earlier jobs. No calls, no tokens, no money."
+            )
         return
     show_tag(found, grader.spec.model)
     more = [f"Takes {ui.about(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
@@ -168,7 +182,7 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
     if found.batch_cost is not None:
         more.append(f"As a batch it costs ≈ {found.batch_cost:,.2f}.")
     if more:
-        st.caption(" ".join(more))
+        st.container(key="plan-more").caption(" ".join(more))
 
 
 def show_tag(found: PriceTag, model: str) -> None:
@@ -179,14 +193,14 @@ def show_tag(found: PriceTag, model: str) -> None:
     """
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
-    columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
-    columns[1].metric(
+    columns[0].container(key="metric calls").metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
+    columns[1].container(key="metric tokens read").metric(
         "Tokens read", f"{about}{count(found.input_tokens)}",
         help="Counted by the model's tokenizer on a sample." if found.counted
         else "Estimated from the characters of a sample: the model's tokenizer is not at hand.",
     )  # fmt: skip
     columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
-    columns[3].metric(
+    columns[3].container(key="metric cost").metric(
         "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
         else f"There is no price for {ui.plain(model)}: set it in the price table of the Grading screen.",
@@ -197,7 +211,7 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
     counting = isinstance(grader, ReadingGrader) and grader.back_end.count_tokens("") is not None
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
-        if not presses.button("Estimate what it takes", icon=":material/sell:"):
+        if not presses.button("Estimate what it takes", icon=":material/sell:", key="estimate"):
             return None
         st.session_state[key] = True
     return project.remember(
@@ -259,9 +273,11 @@ def pool(project: Project) -> None:
     with st.expander("Pool"):
         st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
         depth = project.read(pool_depth)
-        wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
+        wanted = st.container(key="pool depth").number_input(
+            "Passages of each run that are pooled per query", 1, 1000, depth
+        )
         # Never off: what was typed is known once the field is left, which a press on the button does.
-        if presses.button("Pool again") and wanted != depth:
+        if presses.button("Pool again", key="pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
             st.rerun()

@@ -48,9 +48,9 @@ def say_not_begun(project: Project, key: str) -> None:
         st.session_state["not begun"] = project.path, job.started_at
     if st.session_state.get("not begun") == (project.path, job.started_at):
         is_over = job.progress.over
-        st.warning(
+        st.container(key="not begun").warning(
             f"You began no job: {whose(job)} {'was' if is_over else 'is'} under way."
-            f" Press {key} again{'' if is_over else ' when it has ended'}.",
+            f" Press {key.capitalize()} again{'' if is_over else ' when it has ended'}.",
             icon=":material/info:",
         )
 
@@ -115,7 +115,7 @@ def _watch(project: Project, every: float, paused: bool) -> None:
         st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}{others}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
-                st.markdown(state(job))
+                st.container(key="job-state").markdown(state(job))
                 st.markdown(_counts(now))
                 if used := _used(job):
                     st.caption(used)
@@ -132,15 +132,15 @@ def _reins(job: BackgroundJob) -> None:
         if flying != job.control.concurrency:
             job.control.set_concurrency(int(flying))
     if job.control.paused:
-        st.button("Resume", icon=":material/play_arrow:", on_click=job.control.resume)
+        st.button("Resume", icon=":material/play_arrow:", on_click=job.control.resume, key="resume job")
     else:
         st.button(
             "Pause", icon=":material/pause:", on_click=job.control.pause, disabled=job.control.cancelled,
-            help="Calls in flight end and count; no new one is made.",
+            help="Calls in flight end and count; no new one is made.", key="pause job"
         )  # fmt: skip
     st.button(
         "Cancel", icon=":material/stop:", on_click=job.cancel, disabled=job.control.cancelled,
-        help="What is graded is kept; the rest can be graded later.",
+        help="What is graded is kept; the rest can be graded later.", key="cancel job"
     )  # fmt: skip
 
 
@@ -214,22 +214,25 @@ def _ended(project: Project, job: BackgroundJob) -> None:
     )  # fmt: skip
     # What is still to grade stands below: a trial of a while ago is not taken for it.
     said = f"{said} It began at {job.started_at:%H:%M}, with {ui.plain(job.grader_name)}."
+    ended = st.container(key=f"job {final.state}")
     if final.state == "done":
         of = "" if job.author == ui.person() else f" of {ui.plain(job.author)}"
-        st.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
+        ended.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
-        st.info(f"Last job cancelled: {said} Start that grader again to grade the rest.", icon=":material/stop_circle:")
+        ended.info(
+            f"Last job cancelled: {said} Start that grader again to grade the rest.", icon=":material/stop_circle:"
+        )
     elif final.state == "stopped":
-        st.warning(
+        ended.warning(
             f"Last job stopped at its budget: {said} Start that grader again to grade the rest.",
             icon=":material/savings:",
         )
     else:
-        st.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+        ended.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
     if final.remarks and final.state != "failed":
-        st.info(ui.plain(final.remarks), icon=":material/info:")
+        st.container(key="job-remarks").info(ui.plain(final.remarks), icon=":material/info:")
     if used := _used(job):
-        st.caption(used)
+        st.container(key="job-used").caption(used)
     _log(job)
     if final.state == "done":
         with st.container(horizontal=True):

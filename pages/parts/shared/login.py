@@ -170,7 +170,7 @@ def passed() -> bool:
             "Log in again. If that does not help, tell whoever runs this server: the reason is in its log.",
         )
     st.title("Exam Workbench", anchor=False)
-    with st.container(border=True):
+    with st.container(border=True, key=f"error {told.code} 0"):
         st.text(told.message)
         st.text(told.hint)
         for name, title in ways.items():
@@ -195,7 +195,7 @@ def _log_in(provider: str | None) -> None:
         reason = str(error)
     else:
         return
-    st.error("This server cannot log anybody in. Tell whoever runs it.")
+    st.container(key="error no-logins 0").error("This server cannot log anybody in. Tell whoever runs it.")
     st.text(reason)
 
 
@@ -238,8 +238,10 @@ def box() -> None:
     """Who is logged in, in the sidebar, and the way out."""
     found = member()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.text(f"{found.name}, {found.role}" if found else identity() or "")
-        if st.button("Log out", type="tertiary", icon=":material/logout:"):
+        st.container(key="signed-in", width="content").text(
+            f"{found.name}, {found.role}" if found else identity() or ""
+        )
+        if st.button("Log out", type="tertiary", icon=":material/logout:", key="log out"):
             end(claims() or {})
             st.logout()
 

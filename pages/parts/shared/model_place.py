@@ -128,7 +128,7 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     shown = ui.plain(host)
     if place in current().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/key: The key that you typed for {shown} is used.")
+            st.container(key=f"key typed {key}").caption(f":material/key: The key that you typed for {shown} is used.")
             if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
                 visitor.type_key(place, "")
                 st.rerun()
@@ -138,16 +138,20 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     except GradingError:
         found = None
     if found is not None and found.key:
-        st.caption(f":material/key: A key is found under {ui.plain(found.name)}, which is for {shown}.")
+        st.container(key=f"key found {key}").caption(
+            f":material/key: A key is found under {ui.plain(found.name)}, which is for {shown}."
+        )
     elif is_loopback(host):
-        st.caption(":material/key_off: An endpoint on this computer needs no key.")
+        st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
     elif found is not None and found.name:
-        st.caption(
+        st.container(key=f"key missing {key}").caption(
             f":material/key_off: No key is found under {ui.plain(found.name)}, neither in the environment nor in the "
             "app's secrets. Type one, or set it there."
         )
     else:
-        st.caption(f":material/key_off: No key is known to be for {shown}: type it, or set the endpoint up in a file.")
+        st.container(key=f"key unknown {key}").caption(
+            f":material/key_off: No key is known to be for {shown}: type it, or set the endpoint up in a file."
+        )
 
 
 def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label: str = "Model") -> str:

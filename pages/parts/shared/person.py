@@ -112,7 +112,7 @@ def ask() -> None:
 def _dialog() -> None:
     if known():
         st.rerun()
-    st.text("Then do it once more: it was not done yet.")
+    st.container(key="not-done-yet").text("Then do it once more: it was not done yet.")
     _form()
 
 
@@ -127,8 +127,8 @@ def _form() -> None:
             label_visibility="collapsed",
             placeholder="Your name",
         )
-        st.form_submit_button("Work under this name", on_click=_given)
-        st.caption(
+        st.form_submit_button("Work under this name", on_click=_given, key="give name")
+        st.container(key="about-names", width="stretch").caption(
             "What you do is recorded under this name, at first that of the computer's account. Change it as you like."
             " You need no name to read."
         )

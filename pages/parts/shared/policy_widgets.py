@@ -169,7 +169,9 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
     offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
-        popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
+        popover = st.popover(
+            "Change", type="tertiary", help="Choose what labels and scores are made with", key="change scoring"
+        )
         beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
 
     def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
@@ -189,7 +191,7 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
     with popover:
         st.selectbox("Grader", **options("grader", "Whose grades the labels are made of.", known))
         if said := succeeded(project, str(held["grader"])):
-            st.caption(ui.plain(said))
+            st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
             "Min rating",
             **options("tau", "From this rating on a question counts as answered, and a label as relevant in binary"
@@ -249,7 +251,9 @@ def view() -> View:
     """Under which choices one looks; the screen ends here where nothing has been graded."""
     found = seen()
     if found is None:
-        ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+        ui.empty(
+            "Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
+        )
     return cast(View, found)
 
 
@@ -337,6 +341,8 @@ def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> 
         return default
     if not shares and not typed.ranks_passages:
         # It may have come along from a screen that can show it.
-        st.caption(f":material/info: {ui.plain(typed.name)} cannot be shown here. This is {ui.plain(default)}.")
+        st.container(key="other-measure").caption(
+            f":material/info: {ui.plain(typed.name)} cannot be shown here. This is {ui.plain(default)}."
+        )
         return default
     return typed.name

@@ -59,7 +59,9 @@ def _news(project: Project, seen: int) -> None:
         return
     # It stands beside the page: what it would push aside could be a list that is open, which closes when it moves.
     with st.container(key="news", horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/sync: {ui.plain(', '.join(others))} saved something since.", width="content")
+        st.container(key="news-of-others", width="content").caption(
+            f":material/sync: {ui.plain(', '.join(others))} saved something since.", width="content"
+        )
         if presses.button("Show it", type="tertiary", key="show what others saved"):
             st.rerun()
 
@@ -69,4 +71,6 @@ def _others(project: Project, query_id: str) -> None:
     others = _presence().see(project.path, query_id, ui.person())
     if others:
         names = ", ".join(others)
-        st.caption(f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} in this query, too.")
+        st.container(key="others-here").caption(
+            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} in this query, too."
+        )

@@ -128,6 +128,7 @@ def frame(screen: str) -> DeltaGenerator:
     """
     st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
+    st.session_state["errors shown"] = 0
     look.put_on()
     address.arrive(screen)
     if opened := st.session_state.pop("opened", None):
@@ -182,7 +183,7 @@ def _say_another(missing: str) -> None:
         st.session_state["another"] = missing, st.session_state["project"]
     told, instead = st.session_state.get("another", ("", ""))
     if told and instead == st.session_state["project"]:
-        st.warning(
+        st.container(key="another-project").warning(
             f"There is no project {plain(told)} here. This is {plain(instead)}: choose yours at the left.",
             icon=":material/info:",
         )
@@ -265,7 +266,12 @@ def project() -> Project:
     """The project that is open in this browser tab; the screen ends here where there is none."""
     found = chosen_project()
     if found is None:
-        empty("There is no project yet.", "Create one, or make the demo project, on the Home screen.", "home")
+        empty(
+            "There is no project yet.",
+            "Create one, or make the demo project, on the Home screen.",
+            "home",
+            code="no-project",
+        )
     return found
 
 
@@ -302,9 +308,14 @@ def check(screen: str) -> None:
         login.check(chosen_project(), screen)
 
 
-def empty(what: str, todo: str, screen: str | None = None) -> None:
-    """Say that there is nothing to show and what to do, and end the screen here."""
-    with st.container(border=True):
+def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> None:
+    """Say that there is nothing to show and what to do, and end the screen here.
+
+    Args:
+        screen: which one to go to.
+        code: the key of the box, which tells tests why there is nothing.
+    """
+    with st.container(border=True, key=code):
         st.markdown(f"**{what}**")
         st.text(todo)
         if screen is not None:
@@ -345,8 +356,9 @@ def errors() -> Iterator[None]:
 
 
 def show_error(error: WorkbenchError) -> None:
-    """Draw an error: what was wrong, where, and what to do."""
-    with st.container(border=True):
+    """Draw an error: the problem, its place and the fix; the key of its box has its code."""
+    st.session_state["errors shown"] = st.session_state.get("errors shown", 0) + 1
+    with st.container(border=True, key=f"error {error.code} {st.session_state['errors shown']}"):
         st.error(plain(error.message), icon=":material/error:")
         if isinstance(error, FileError) and len(error.problems) > 1:
             for problem in error.problems[:LISTED_PROBLEMS]:

@@ -38,7 +38,9 @@ def go(label: str, view: str) -> None:
 
     It is no link: an address of this screen in which one was before is taken for that of a browser that is behind.
     """
-    st.button(label, type="tertiary", icon=":material/arrow_forward:", on_click=_choose, args=(view,))
+    st.button(
+        label, type="tertiary", icon=":material/arrow_forward:", on_click=_choose, args=(view,), key=f"go to {view}"
+    )
 
 
 def _choose(view: str) -> None:
