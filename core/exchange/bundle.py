@@ -39,18 +39,13 @@ Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
 nothing but what a publication keeps (`core.exchange.published`), or the bundle could not be made again."""
 
 
-def nothing_beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
-    """What goes into a bundle beside what is always in it, where nobody says otherwise."""
-    return {}
-
-
 def bundle(
     project: Project,
     policy: Policy,
     author: str,
     binary: bool = False,
     note: str = "",
-    beside: Beside = nothing_beside,
+    beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
@@ -68,7 +63,7 @@ def bundle(
         packed: list[bytes] = []
 
         def pack(publication: Publication) -> None:
-            files = _files(project, publication, beside)
+            files = _files(project, publication, beside(project))
             hashes = _hashes(files)
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
@@ -98,7 +93,7 @@ def bundle_again(
     project: Project,
     manifest: Manifest,
     author: str,
-    beside: Beside = nothing_beside,
+    beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
     """The bundle of a publication once more, to the byte, whatever was done to the project since.
@@ -131,7 +126,9 @@ def bundle_again(
             _QRELS_ONLY,
         )
     with as_published(project, manifest) as then:
-        files = _files(then, publication, _known_of(beside, known))
+        # Earlier versions put fewer files into a bundle.
+        more = {name: file for name, file in beside(then).items() if known is None or name in known}
+        files = _files(then, publication, more)
     now = _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
     if known is not None and known != now:
@@ -147,13 +144,6 @@ def bundle_again(
     return packed
 
 
-def _known_of(beside: Beside, known: Mapping[str, str] | None) -> Beside:
-    """What went in beside at that time: an earlier version of the program knew of fewer things."""
-    return lambda project: {
-        name: told for name, told in beside(project).items() if known is None or name in known
-    }  # fmt: skip
-
-
 _QRELS_ONLY = "Make its qrels again: exam export qrels --manifest FILE -o OUT"
 _MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
 
@@ -162,7 +152,7 @@ def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
 
 
-def _files(project: Project, publication: Publication, beside: Beside) -> dict[str, bytes]:
+def _files(project: Project, publication: Publication, more: Mapping[str, tuple[str, bytes]]) -> dict[str, bytes]:
     manifest = publication.manifest
     policy = Policy(**manifest["policy"])
     version = manifest["bank"]["version"]
@@ -178,13 +168,12 @@ def _files(project: Project, publication: Publication, beside: Beside) -> dict[s
         latex = [board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
         files["leaderboard.tex"] = "\n".join(latex).encode()
-    more = beside(project)
     files |= {name: content for name, (_, content) in more.items()}
-    said = {name: what for name, (what, _) in more.items()}
-    return {**files, "README.txt": _readme(publication, sorted(files), said).encode()}
+    sentences = {name: sentence for name, (sentence, _) in more.items()}
+    return {**files, "README.txt": _readme(publication, sorted(files), sentences).encode()}
 
 
-def _readme(publication: Publication, names: list[str], said: Mapping[str, str]) -> str:
+def _readme(publication: Publication, names: list[str], sentences: Mapping[str, str]) -> str:
     manifest = publication.manifest
     values = {
         "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
@@ -199,12 +188,10 @@ def _readme(publication: Publication, names: list[str], said: Mapping[str, str])
         *([manifest["note"]] if manifest["note"] else []),
         "",
     ]
+    known = {name: sentence.format(**values) for name, sentence in _WHAT.items()}
     for name in names:
-        if name in said:
-            lines.append(f"{name}\n    {said[name]}")
-            continue
-        what = _WHAT["qrels" if name.endswith(".qrels") else name]
-        lines.append(f"{name}\n    {what.format(**values)}")
+        sentence = sentences.get(name) or known["qrels" if name.endswith(".qrels") else name]
+        lines.append(f"{name}\n    {sentence}")
     return "\n".join(lines) + "\n"
 
 
@@ -228,10 +215,7 @@ def _wide_tsv(boards: list[Leaderboard]) -> str:
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:
-        cells = [_number(value) for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
+        numbers = [value for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
+        cells = ["" if value is None else repr(value) for value in numbers]
         lines.append("\t".join((disarmed(" ".join(run.split())), *cells)))
     return "\n".join(lines) + "\n"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)

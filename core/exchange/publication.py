@@ -278,14 +278,14 @@ def _public(value: Any) -> Any:
     return PureWindowsPath(value).name if local else value
 
 
+_ABSENT = object()
+
+
 def _differing(one: Any, other: Any, name: str = "") -> Iterator[str]:
     """Names of the fields in which two JSON values differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for field in {**one, **other}:
             inner = f"{name}.{field}" if name else field
-            if field in one and field in other:
-                yield from _differing(one[field], other[field], inner)
-            else:
-                yield inner
+            yield from _differing(one.get(field, _ABSENT), other.get(field, _ABSENT), inner)
     elif one != other:
         yield name or "all of it"

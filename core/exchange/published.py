@@ -142,6 +142,14 @@ def record(cursor: Cursor, publication: Recorded) -> None:
     )
 
 
+POOL_SHA256 = (
+    "sha256(coalesce(string_agg(query_id || ' ' || passage_id"
+    " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
+    " ORDER BY query_key, position), ''))"
+)
+"""SQL of the hash of a pool `p`: a line per passage with its query's id and its own, and if its text is missing."""
+
+
 def record_pool(cursor: Cursor) -> int:
     """The key under which the pool as it is now is kept; it is written where no publication had it yet."""
     sha256 = pool_hash(cursor)
@@ -161,11 +169,8 @@ def record_pool(cursor: Cursor) -> int:
 
 
 def pool_hash(cursor: Cursor) -> str:
-    """SHA-256 over one line a pooled passage: its query's id and its own, and whether its text is missing."""
+    """The hash of the pool as it is now."""
     rows = cursor.execute(
-        "SELECT sha256(coalesce(string_agg(query_id || ' ' || passage_id"
-        " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
-        " ORDER BY query_key, position), '')) FROM pool p JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)"
+        f"SELECT {POOL_SHA256} FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     ).fetchall()
     return str(rows[0][0])

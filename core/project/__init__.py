@@ -25,7 +25,7 @@ from core.project.backup_schedule import (
     schedule,
     set_schedule,
 )
-from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
+from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, unreadable_tables, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.by_query import by_query
@@ -431,6 +431,7 @@ __all__ = [
     "tokens",
     "undo_member",
     "unknown_queries",
+    "unreadable_tables",
     "verdicts",
     "verify",
     "withdraw",

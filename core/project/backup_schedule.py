@@ -29,8 +29,8 @@ class Schedule:
     """How often backups are made while the app has a project open.
 
     Args:
-        hours: between two; 0 for never, which holds until somebody says otherwise.
-        keep: how many are kept; older ones go.
+        hours: hours between two backups; 0 for no backups.
+        keep: how many backups are kept; older ones are deleted.
 
     Raises:
         InputError: a number is out of range.
@@ -40,18 +40,13 @@ class Schedule:
     keep: int = 7
 
     def __post_init__(self) -> None:
-        if type(self.hours) is not int or not 0 <= self.hours <= MOST_HOURS:
-            raise InputError(
-                "backups-out-of-range",
-                f"Backups cannot be made every {self.hours} hours.",
-                f"Give 0 (never) to {MOST_HOURS:,}.",
-            )
-        if type(self.keep) is not int or not 1 <= self.keep <= MOST_KEPT:
-            raise InputError(
-                "backups-out-of-range",
-                f"{self.keep} backups cannot be kept.",
-                f"Give a number from 1 to {MOST_KEPT:,}.",
-            )
+        for name, value, least, most in (("hours", self.hours, 0, MOST_HOURS), ("keep", self.keep, 1, MOST_KEPT)):
+            if type(value) is not int or not least <= value <= most:
+                raise InputError(
+                    "backups-out-of-range",
+                    f"Invalid schedule of backups: {name} is {value}.",
+                    f"Use a whole number from {least} to {most:,}.",
+                )
 
 
 def read_schedule(text: str) -> Schedule:

@@ -7,7 +7,7 @@ its log, while no change is let in; that takes as long as reading the file does.
 
 from __future__ import annotations
 
-import itertools
+import glob
 import os
 import re
 import shlex
@@ -15,24 +15,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, put, put_new, remove_leftovers, sync, writing
+from core.atomic_files import WorkingFolder, put, put_new, sync, writing
 from core.errors import InputError, ProjectError
 from core.project import checkpoints
 from core.project.database import connected, is_open
 from core.project.engine_errors import check_kind, first_line
 from core.project.opening import missing_steps, open_project
 from core.project.project import Project, log, record
+from core.project.values import quoted_name
 
 FOLDER = "backups"
 """Name of the folder beside a project in which its backups are kept where nobody names another."""
-TRIES = 3
-"""How often a copy is made: one that is hit by the file being opened again is not whole."""
 
 _COPY = """
 import os, shutil, sys
@@ -89,55 +89,38 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         InputError: the target is there already, or cannot be written; or nothing is to be kept.
         ProjectError: the copy is not whole. Nothing is left of it.
     """
-    project.require("take everything out")
     if keep is not None and keep < 1:
         raise InputError("backups-out-of-range", f"{keep} backups cannot be kept.", "Give a number from 1.")
-    with project.doing("take everything out", author=author or None):
-        found = _backup(project, target, keep)
-        if author:
-            record(project, author, "export backup", file=found.path.name)
-    return found
-
-
-def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
-    if of_file and target and target.exists():
-        raise _taken(target)
-    with writing(target or folder):
+    taken = InputError(
+        "file-exists", f"{target}: there is a file of this name already.", "Name a new file, or a folder."
+    )
+    with project.doing("take everything out", author=author or None), writing(target or folder):
+        if of_file and target and target.exists():
+            raise taken
         folder.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(folder) as working:
             made = working / f"{project.name}.duckdb"
-            _copy_whole(project, made)
-            wanted = [target] if of_file and target else _names(project, folder)
-            path = next((one for one in wanted if put_new(made, one)), None)
-        if path is None:
-            raise _taken(folder)
-        if keep is not None and not of_file:
-            for old in [one for one in backups(project.path, folder) if one.path != path][keep - 1 :]:
-                old.path.unlink(missing_ok=True)
-        return _found(path, "backup")
-
-
-def _taken(path: Path) -> InputError:
-    return InputError("file-exists", f"{path}: there is a file of this name already.", "Name a new file, or a folder.")
-
-
-def _copy_whole(project: Project, made: Path) -> None:
-    """A copy under a passing name: of one moment, closed, and read from end to end."""
-    for left in reversed(range(TRIES)):
-        _remove(made)
-        _copy(project, made)
-        try:
+            _copy(project, made)
             with connected(made) as copy:
                 # What the log holds goes into the file, which nobody has open.
                 checkpoints.unmark(copy)
             verify(made)
-            return
-        except (ProjectError, duckdb.Error):
-            # The engine gave up meanwhile, and the file was opened again under the copy; or the file is damaged.
-            if not left:
-                raise
+            earlier = backups(project.path, folder)
+            if not of_file or target is None:
+                # The newest backup is told by its name, although the clock may have been set back.
+                latest = max([datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)])
+                path = _put_dated(made, f"{folder / project.name}-", latest, ".duckdb")
+            elif put_new(made, path := target):
+                keep = None
+            else:
+                raise taken
+        for old in earlier[keep - 1 :] if keep else ():
+            old.path.unlink(missing_ok=True)
+        if author:
+            record(project, author, "export backup", file=path.name)
+        return _found(path, "backup")
 
 
 def _copy(project: Project, made: Path) -> None:
@@ -189,16 +172,24 @@ def verify(path: Path) -> None:
         connection.execute("SET threads = 1")
         if said := checkpoints.not_closed(connection, path, had_log=False):
             raise ProjectError("not-a-backup", said, "Choose a backup that exam backup made.")
-        tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
-        for (table,) in tables:
-            try:
-                connection.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
-            except duckdb.Error as error:
-                raise ProjectError(
-                    "damaged-backup",
-                    f"{path} is damaged: its table {table} cannot be read ({first_line(error)[:200]}).",
-                    "Choose another backup: exam backup --list.",
-                ) from error
+        for table, reason in unreadable_tables(connection):
+            raise ProjectError(
+                "damaged-backup",
+                f"{path} is damaged: its table {table} cannot be read ({reason[:200]}).",
+                "Choose another backup: exam backup --list.",
+            )
+
+
+def unreadable_tables(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+    """Read every block of a database; yield the tables that cannot be read, with what the engine says."""
+    for (table,) in cursor.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_name"
+    ).fetchall():
+        try:
+            # A sum over all columns reads them all, and the engine compares the checksum of each block.
+            cursor.execute(f"SELECT bit_xor(hash(t)) FROM {quoted_name(table)} t").fetchall()
+        except duckdb.Error as error:
+            yield table, first_line(error)
 
 
 def backups(path: Path, folder: Path | None = None) -> list[Backup]:
@@ -208,11 +199,14 @@ def backups(path: Path, folder: Path | None = None) -> list[Backup]:
         path: the project.
         folder: where; `backups` beside the project for None.
     """
-    stamped = []
-    for one in _files(folder or path.parent / FOLDER):
-        if found := _named(path).fullmatch(one.name):
-            stamped.append((found[1], int(found[2] or 1), one))
-    return [_found(one, "backup") for _, _, one in sorted(stamped, reverse=True)]
+    named = re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-\d+)?\.duckdb")
+    found = []
+    for one in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
+        with suppress(ValueError):
+            if stamped := named.fullmatch(one.name):
+                found.append(Backup(one, datetime.strptime(stamped[1], _STAMP), one.stat().st_size))
+    # Earlier versions numbered the backups of the same second.
+    return sorted(found, key=lambda one: (one.made_at, len(one.path.name), one.path.name), reverse=True)
 
 
 def set_aside(path: Path) -> list[Backup]:
@@ -220,9 +214,9 @@ def set_aside(path: Path) -> list[Backup]:
     kinds = {".before-": "before an upgrade", ".replaced-": "before a restore"}
     found = [
         _found(one, why)
-        for one in _files(path.parent)
         for mark, why in kinds.items()
-        if one.name.startswith(path.name + mark) and not one.name.endswith(".wal")
+        for one in path.parent.glob(f"{glob.escape(path.name + mark)}*")
+        if one.is_file() and one.suffix != ".wal"
     ]
     return sorted(found, key=lambda one: one.made_at, reverse=True)
 
@@ -248,11 +242,9 @@ def restore(source: Path, path: Path, author: str) -> Restored:
     kept: Path | None = None
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(source.parent)
         with WorkingFolder(path.parent) as working:
             made = working / path.name
             shutil.copyfile(source, made)
-            verify(made)
             sync(made)
             if path.exists():
                 _closed(path)
@@ -286,50 +278,22 @@ def _closed(path: Path) -> None:
 
 def _kept(path: Path) -> Path:
     """Give a project another name beside its own, under which it stays when another file takes its place."""
-    named = f"{path.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"
-    kept = next(one for one in _numbered(path.with_name(named)) if put_new(path, one))
+    kept = _put_dated(path, f"{path}.replaced-", datetime.now())
     if (logged := checkpoints.log_of(path)).exists():
         logged.replace(checkpoints.log_of(kept))
     return kept
 
 
-def _numbered(path: Path) -> Iterator[Path]:
-    """A path, then the same with a number before its ending."""
-    yield path
-    for number in itertools.count(2):
-        yield path.with_name(f"{path.stem}-{number}{path.suffix}")
-
-
-def _names(project: Project, folder: Path) -> Iterator[Path]:
-    """Names for a new backup. They go on in order although the clock went back: the newest is told by its name."""
-    moment = datetime.now().replace(microsecond=0)
-    for newest in backups(project.path, folder)[:1]:
-        found = _named(project.path).fullmatch(newest.path.name)
-        last = datetime.strptime(found[1], _STAMP) if found else moment
-        moment = last + timedelta(seconds=1) if last > moment else moment
-    return _numbered(folder / f"{project.name}-{moment:{_STAMP}}.duckdb")
-
-
 _STAMP = "%Y%m%d-%H%M%S"
 
 
-def _named(path: Path) -> re.Pattern[str]:
-    """The names of the backups of a project."""
-    return re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-(\d+))?\.duckdb")
+def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
+    """Give a file a name with a time, or with the next second for which the name is free."""
+    while not put_new(made, path := Path(f"{begin}{moment:{_STAMP}}{end}")):
+        moment += timedelta(seconds=1)
+    return path
 
 
 def _found(path: Path, why: str) -> Backup:
     known = path.stat()
     return Backup(path, datetime.fromtimestamp(known.st_mtime), known.st_size, why)
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return [one for one in folder.iterdir() if one.is_file()]
-    except OSError:
-        return []
-
-
-def _remove(made: Path) -> None:
-    made.unlink(missing_ok=True)
-    checkpoints.log_of(made).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from core.bank import kept_questions, saving
 from core.catalogue import graders
 from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
-from core.exchange.parquet.checks import with_rows
+from core.exchange.rules import with_rows
 from core.formats import KINDS_OF_FILE, Source
 from core.leaderboard import leaderboard
 from core.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages

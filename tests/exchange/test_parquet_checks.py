@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +12,9 @@ import duckdb
 import pytest
 
 from core.errors import FileError
-from core.exchange import import_project
-from core.exchange.parquet import checks as parquet_checks
-from core.exchange.parquet.manifest import LARGEST_KEY, MANIFEST
+from core.exchange import import_project, rules
+from core.exchange.parquet.manifest import MANIFEST
+from core.exchange.rules import LARGEST_KEY
 from core.project import Project, write_board
 from core.types import Board, BoardRow
 from tests.made.fuzz_parquet import copied, exported, fit
@@ -63,87 +64,95 @@ AUDIT = (
     " now()::TIMESTAMP)"
 )
 BROKEN = [
-    ("UPDATE grades SET rating = 99", "the rating is not on the grader's scale"),
-    ("UPDATE grades SET rating = -1", "the rating is not on the grader's scale"),
-    ("UPDATE grades SET confidence = 'nan'", "the confidence is no finite number"),
-    ("UPDATE grades SET confidence = 1.5", "the confidence is not a number from 0 to 1"),
-    ("UPDATE grades SET distribution = ['nan'::FLOAT]", "the probabilities of ratings"),
-    ("UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]", "the probabilities of ratings"),
-    ("INSERT INTO grades FROM grades", "the same grader and question text and passage text twice"),
-    ("UPDATE grades SET grader_key = 7777", "the grader is not among the graders"),
-    ("UPDATE grades SET passage_text_key = 7777", "the passage text is not among the passage texts"),
-    ("UPDATE grades SET job_key = 7777", "the job is not among the jobs"),
-    ("UPDATE failures SET question_text_key = 7777", "the question text is not among the question texts"),
-    ("UPDATE graders SET max_rating = 9", "the scale does not end"),
-    ("UPDATE graders SET model = 'other'", "the fingerprint is that of another grader"),
-    ("UPDATE graders SET kinds = '[1'", "it cannot be read"),
-    ("UPDATE question_revisions SET weight = 'inf'", "the weight is no finite number"),
-    ("UPDATE question_revisions SET weight = 'nan'", "the weight is no finite number"),
-    ("UPDATE question_revisions SET weight = 1e308", "the weight is not a number from"),
-    ("UPDATE question_revisions SET kind = 'essay'", "the kind is none of"),
-    ("UPDATE question_revisions SET choices = '[1]'", "the choices are no list of texts"),
-    ("UPDATE question_revisions SET choices = '{}'", "the choices are no list of texts"),
-    ("UPDATE question_revisions SET choices = 'nothing'", "the choices are no list of texts"),
-    ("UPDATE question_texts SET text = text || chr(31)", "its words have a control sign"),
-    ("UPDATE question_revisions SET version = 1", "the same question and version twice"),
-    ("UPDATE bank_versions SET version = 7 WHERE version = 1", "a bank version is missing"),
-    ("DELETE FROM bank_versions WHERE version = 1", "the version is not among the bank versions"),
-    ("UPDATE rankings SET rank = 0", "a rank is below 1"),
-    ("UPDATE rankings SET score = '-inf'", "the score is no finite number"),
-    ("INSERT INTO rankings FROM rankings", "the same run and query and passage twice"),
-    ("UPDATE judgments SET value = -32768", "a judgment is out of range"),
-    ("UPDATE overrides SET rating = 6", "the rating is not from 0 to 5"),
-    ("UPDATE overrides SET withdrawn_by = NULL", "it is not said who withdrew it"),
-    ("UPDATE drafts SET content = replace(content, '0.1', '1e300')", "a field that a question cannot have"),
-    ("UPDATE drafts SET content = '[]'", "the draft is no question"),
-    ("UPDATE draft_steps SET after = '{}'", "it cannot be read"),
-    ("UPDATE publications SET grades = 1000", "it counts grades that are not there"),
-    ("UPDATE publications SET override_keys = [4242]", "the override keys is not among the overrides"),
-    ("UPDATE publications SET manifest = 'x'", "the manifest is no JSON object"),
-    ("UPDATE passages SET passage_id = 'p ' || passage_id", "a passage id is no id"),
-    ("UPDATE queries SET query_id = query_id || chr(9)", "a query id is no id"),
-    (f"UPDATE boards SET board_key = {LARGEST_KEY + 1}", "the board is out of range"),
-    ("UPDATE board_scores SET std_error = 'nan'", "the std error is no finite number"),
-    ("UPDATE activity SET happened_at = 'infinity'", "no time of this world"),
-    ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "the pool depth"),
-    ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "m has no price"),
+    ("UPDATE grades SET rating = 99", "grades rating-off-scale"),
+    ("UPDATE grades SET rating = -1", "grades rating-off-scale"),
+    ("UPDATE grades SET confidence = 'nan'", "grades not-finite"),
+    ("UPDATE grades SET confidence = 1.5", "grades confidence-out-of-range"),
+    ("UPDATE grades SET distribution = ['nan'::FLOAT]", "grades invalid-distribution"),
+    ("UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]", "grades invalid-distribution"),
+    ("INSERT INTO grades FROM grades", "grades repeated-grader-key-question-text-key-passage-text-key"),
+    ("UPDATE grades SET grader_key = 7777", "grades unknown-grader-key"),
+    ("UPDATE grades SET passage_text_key = 7777", "grades unknown-passage-text-key"),
+    ("UPDATE grades SET job_key = 7777", "grades unknown-job-key"),
+    ("UPDATE failures SET question_text_key = 7777", "failures unknown-question-text-key"),
+    ("UPDATE graders SET max_rating = 9", "graders scale-out-of-range"),
+    ("UPDATE graders SET model = 'other'", "graders fingerprint-differs"),
+    ("UPDATE graders SET kinds = '[1'", "graders invalid-grader"),
+    ("UPDATE question_revisions SET weight = 'inf'", "question_revisions not-finite"),
+    ("UPDATE question_revisions SET weight = 'nan'", "question_revisions not-finite"),
+    ("UPDATE question_revisions SET weight = 1e308", "question_revisions weight-out-of-range"),
+    ("UPDATE question_revisions SET kind = 'essay'", "question_revisions unknown-kind"),
+    ("UPDATE question_revisions SET choices = '[1]'", "question_revisions invalid-choices"),
+    ("UPDATE question_revisions SET choices = '{}'", "question_revisions invalid-choices"),
+    ("UPDATE question_revisions SET choices = 'nothing'", "question_revisions invalid-choices"),
+    ("UPDATE question_texts SET text = text || chr(31)", "question_revisions control-character"),
+    ("UPDATE question_revisions SET version = 1", "question_revisions repeated-question-key-version"),
+    ("UPDATE bank_versions SET version = 7 WHERE version = 1", "bank_versions missing-bank-version"),
+    ("DELETE FROM bank_versions WHERE version = 1", "question_revisions unknown-version"),
+    ("UPDATE rankings SET rank = 0", "rankings rank-below-1"),
+    ("UPDATE rankings SET score = '-inf'", "rankings not-finite"),
+    ("INSERT INTO rankings FROM rankings", "rankings repeated-run-key-query-key-passage-key"),
+    ("UPDATE judgments SET value = -32768", "judgments judgment-out-of-range"),
+    ("UPDATE overrides SET rating = 6", "overrides rating-out-of-range"),
+    ("UPDATE overrides SET withdrawn_by = NULL", "overrides half-withdrawn"),
+    ("UPDATE drafts SET content = replace(content, '0.1', '1e300')", "drafts invalid-draft"),
+    ("UPDATE drafts SET content = '[]'", "drafts invalid-draft"),
+    ("UPDATE draft_steps SET after = '{}'", "draft_steps invalid-draft"),
+    ("UPDATE publications SET grades = 1000", "publications unknown-grades"),
+    ("UPDATE publications SET override_keys = [4242]", "publications unknown-override-keys"),
+    ("UPDATE publications SET manifest = 'x'", "publications not-a-json-object"),
+    ("UPDATE passages SET passage_id = 'p ' || passage_id", "passages invalid-id"),
+    ("UPDATE queries SET query_id = query_id || chr(9)", "queries invalid-id"),
+    (f"UPDATE boards SET board_key = {LARGEST_KEY + 1}", "boards key-out-of-range"),
+    ("UPDATE board_scores SET std_error = 'nan'", "board_scores not-finite"),
+    ("UPDATE activity SET happened_at = 'infinity'", "activity time-out-of-range"),
+    ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "settings invalid-pool-depth"),
+    ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "settings invalid-prices"),
     (
         'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',
-        "a threshold is not a number",
+        "settings invalid-item-filters",
     ),
-    ("UPDATE pool SET text_key = NULL", "a pooled passage has another text"),
-    ("UPDATE passage_texts SET text = 'same'", "the same text twice"),
-    ("INSERT INTO passages FROM passages", "the same passage twice"),
-    ("UPDATE passages SET passage_id = 'same'", "the same passage id twice"),
-    ("INSERT INTO passage_texts FROM passage_texts", "the same text twice"),
-    ("INSERT INTO questions FROM questions", "the same question twice"),
-    ("UPDATE questions SET question_id = 'same'", "the same question id twice"),
-    ("INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts", "the same text twice"),
-    ("UPDATE question_revisions SET revision_key = 1", "the same revision twice"),
-    (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "it cannot be read"),
-    (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "it cannot be read"),
-    (AUDIT.format(measure="P@5", goal='{"aim": "best"}', seed=-1), "the seed below 0"),
-    ("INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)", "a chance is not above 0"),
-    ("INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)", "among what was drawn"),
+    ("UPDATE pool SET text_key = NULL", "pool pool-text-differs"),
+    ("UPDATE passage_texts SET text = 'same'", "passage_texts repeated-text"),
+    ("INSERT INTO passages FROM passages", "passages repeated-passage-key"),
+    ("UPDATE passages SET passage_id = 'same'", "passages repeated-passage-id"),
+    ("INSERT INTO passage_texts FROM passage_texts", "passage_texts repeated-text-key"),
+    ("INSERT INTO questions FROM questions", "questions repeated-question-key"),
+    ("UPDATE questions SET question_id = 'same'", "questions repeated-question-id"),
+    ("INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts",
+     "question_texts repeated-text-key"),
+    ("UPDATE question_revisions SET revision_key = 1", "question_revisions repeated-revision-key"),
+    (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "audits invalid-measure"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "audits invalid-goal"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "best"}', seed=-1), "audits settings-out-of-range"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)", "audit_chances chance-out-of-range"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)", "audit_chances known-and-drawn"),
     ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 3, 'ann', 'judged', 1, '', false, now()::TIMESTAMP)",
-     "neither the first nor the second"),
+     "audit_verdicts invalid-turn"),
     ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false, now()::TIMESTAMP)",
-     "its value is not there"),
+     "audit_verdicts invalid-verdict"),
     ("INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann', now()::TIMESTAMP)",
-     "the role is none of"),
-    ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "the query is not among the queries"),
-    ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "too long"),
-    ("INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)", "not among the"),
+     "members unknown-role"),
+    ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "guidelines unknown-query-key"),
+    ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "guidelines too-long"),
+    ("INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)",
+     "doubles unknown-passage-keys"),
     ("INSERT INTO doubles SELECT unnest([998, 999]), (SELECT min(query_key) FROM queries),"
      " [(SELECT min(passage_key) FROM passages)], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL",
-     "a passage of it is in another one that is open"),
-    ("INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)", "none of asked, claimed"),
-    ("INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)", "out of range"),
-    ("INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)", "no day of this world"),
-    ("INSERT INTO query_marks VALUES (999, 1, '', true, now()::TIMESTAMP)", "who is done"),
-    ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "no identity or no name"),
-    ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)", "the part is none of"),
+     "doubles overlapping-doubles"),
+    ("INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)", "double_turns unknown-act"),
+    ("INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)",
+     "adjudications value-out-of-range"),
+    ("INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)", "dues time-out-of-range"),
+    ("INSERT INTO query_marks VALUES (999, 1, '', true, now()::TIMESTAMP)", "query_marks no-name"),
+    ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "members no-name"),
+    ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)",
+     "model_families unknown-part"),
 ]  # fmt: skip
+
+
+CHECKED = {"values", "uniqueness", "references", "contents", "orphans", "hashes", "revisions", "keys"}
+"""The checks that consist of rules."""
 
 
 @pytest.fixture(scope="module")
@@ -156,30 +165,31 @@ def imported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     project.close()
 
 
-@pytest.mark.parametrize(("statement", "reason"), BROKEN)
-def test_what_breaks_a_rule_is_found(imported: Project, statement: str, reason: str) -> None:
+@pytest.mark.parametrize(("statement", "fault"), BROKEN)
+def test_what_breaks_a_rule_is_found(imported: Project, statement: str, fault: str) -> None:
     with imported.cursor() as cursor:
         cursor.execute("BEGIN")
         try:
             cursor.execute(statement)
-            assert any(reason in str(fault) for fault in parquet_checks.faults(cursor))
+            assert fault in {f"{found.table} {found.code}" for found in rules.faults(cursor)}
         finally:
             cursor.execute("ROLLBACK")
 
 
 def test_what_the_program_made_breaks_no_rule(imported: Project) -> None:
     with imported.cursor() as cursor:
-        assert not list(parquet_checks.faults(cursor))
+        assert not list(rules.faults(cursor, CHECKED))
 
 
 def test_every_rule_can_be_asked_of_every_table(imported: Project) -> None:
     """What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later."""
     with imported.cursor() as cursor:
-        every = frozenset(table for table, _, _ in parquet_checks._columns(cursor))
-        assert len(every) > 90
-        for part in (parquet_checks.broken_rules, parquet_checks.repeated, parquet_checks.strays):
-            assert not list(part(cursor, every))
-        assert not list(parquet_checks.unreadable(cursor, every))
+        every = {table for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        found = list(rules.rules_of(cursor, every))
+        assert len({rule.table for rule in found}) > 90 and {rule.check for rule in found} == CHECKED
+        for rule in found:
+            assert not list(rules.broken(cursor, rule))
+            assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule.code)
 
 
 TAMPERED = [
@@ -317,9 +327,9 @@ def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
             " WHERE NOT duckdb_tables.internal AND column_name <> 'answer_key'"
         )
     )
-    for table, column, other, key in parquet_checks.REFERENCES:
+    for table, column, other, key in rules.REFERENCES:
         assert {(table, column), (other, key)} <= columns
-    for table, names in parquet_checks.KEYS:
+    for table, names in rules.KEYS:
         assert {(table, name) for name in names} <= columns
     keys = {(table, column) for table, column in columns if column.endswith("_key")}
     own = {f"{table[:-1]}_key" for table, _ in columns} | {
@@ -340,5 +350,5 @@ def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
         "judge_key",
         "case_key",
     }
-    referring = {(table, column) for table, column, *_ in parquet_checks.REFERENCES}
+    referring = {(table, column) for table, column, *_ in rules.REFERENCES}
     assert not {(table, column) for table, column in keys - referring if column not in own}

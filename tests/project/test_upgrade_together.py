@@ -75,6 +75,20 @@ def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     project.close()
 
 
+def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
+    project = create(tmp_path / "new.duckdb")
+    indexed = {
+        table
+        for (table,) in project.rows(
+            "SELECT table_name FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
+            " UNION SELECT table_name FROM duckdb_indexes()"
+        )
+    }
+    project.close()
+    assert "runs" in indexed
+    assert not indexed & {*KEYLESS, *GROWING}
+
+
 def test_an_upgrade_that_no_checkpoint_followed_is_read_back_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +115,10 @@ os._exit(0)
 """
 
 KEYLESS = ("passages", "passage_texts", "questions", "question_texts", "question_revisions")
+GROWING = (
+    "grades", "failures", "rankings", "judgments", "pool", "listed", "responses", "response_sentences", "answers",
+    "retrieved", "generated_answers", "comparisons", "published_passages", "board_query_scores",
+)  # fmt: skip
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 RATINGS = {("A?", "p1"): 4, ("A?", "p2"): 0, ("B?", "p1"): None}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileError, InputError, Problem
+from core.exchange.rules import LARGEST_KEY
 from core.project import migrations
 
 FORMAT = "exam-workbench project"
@@ -24,8 +25,6 @@ LARGEST_MANIFEST = 10_000_000
 """Bytes."""
 LARGEST_TABLE = 200_000_000
 """Rows: forty times what a large collection has of grades."""
-LARGEST_KEY = 1 << 30
-"""The highest key that a project may come with: half of what a key can be, so that there is room to go on."""
 MOST_EXPANDED = 100
 """How much larger than a zip what comes out of it may be; Parquet is compressed already, so little can be won."""
 EXPANDED_ANYWAY = 64_000_000
@@ -93,14 +92,11 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
     Raises:
         InputError: it is no exported project, is damaged, or comes from a newer version.
     """
-    if source.is_dir():
-        folder = source
-    elif source.is_file() or not source.exists():
-        folder = _unpacked(source, unpacked)
-    else:
+    if source.exists() and not source.is_dir() and not source.is_file():
         raise InputError(
             "not-an-export", f"{source} is neither a folder nor a file.", "Name an exported project, a folder or a zip."
         )
+    folder = source if source.is_dir() else _unpacked(source, unpacked)
     manifest = _read_manifest(folder, source)
     for table in manifest.tables:
         file = folder / table.file
@@ -164,67 +160,56 @@ def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, sou
 
 def _read_manifest(folder: Path, source: Path) -> Manifest:
     file = folder / MANIFEST
-    try:
-        _check_plain(file, source)
-    except FileError as error:
-        if file.exists():
-            raise
-        reason = "the file is missing: this is no exported project"
-        raise refused(source, MANIFEST, "missing-file", reason) from error
+    _check_plain(file, source)
     if file.stat().st_size > LARGEST_MANIFEST:
         raise refused(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
         raise refused(source, MANIFEST, "invalid-json", f"this is no JSON ({error})") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    manifest = None
+    # Other versions of the format may have other fields.
+    if isinstance(content, dict) and content.get("format") == FORMAT:
+        if (version := content.get("format_version")) != FORMAT_VERSION:
+            raise _newer(source, f"format {version}")
+        manifest = _well_formed(content)
+    if manifest is None:
         raise refused(source, MANIFEST, "invalid-manifest", "this is not the manifest of an exported project")
-    return Manifest(_steps(content, source), _keys(content, source), _tables(content, source))
+    known = migrations.names()
+    if newer := [step for step in manifest.steps if step not in known]:
+        raise _newer(source, f"it has the schema step {newer[-1]}")
+    if not manifest.steps or tuple(manifest.steps) != known[: len(manifest.steps)]:
+        raise refused(source, MANIFEST, "schema-differs", "its schema steps are not those of any version")
+    return manifest
 
 
-def _steps(content: dict[str, Any], source: Path) -> list[str]:
-    known = [name for name, _ in migrations.MIGRATIONS]
-    steps = content.get("migrations")
-    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
-        raise refused(source, MANIFEST, "invalid-manifest", "it does not say of which schema the project is")
-    newer = [step for step in steps if step not in known]
-    if newer or content.get("format_version") != FORMAT_VERSION:
-        step = f"it has the schema step {newer[-1]}" if newer else f"format {content.get('format_version')}"
-        raise InputError(
-            "newer-version", f"{source} was written by a newer version ({step}).", "Upgrade Exam Workbench to read it."
-        )
-    if not steps or steps != known[: len(steps)]:
-        raise refused(
-            source, MANIFEST, "schema-differs", "it does not fit its schema: the steps are not those of any version"
-        )
-    return steps
+def _newer(source: Path, what: str) -> InputError:
+    return InputError(
+        "newer-version", f"{source} was written by a newer version ({what}).", "Upgrade Exam Workbench to read it."
+    )
 
 
-def _keys(content: dict[str, Any], source: Path) -> int:
-    sequences = content.get("sequences", {})
-    last = sequences.get("keys") if isinstance(sequences, dict) else ""
-    if last is None:
-        return 0
-    if type(last) is not int or not 0 <= last <= LARGEST_KEY:
-        raise refused(source, MANIFEST, "invalid-manifest", f"the last key is no number from 0 to {LARGEST_KEY:,}")
-    return last
-
-
-def _tables(content: dict[str, Any], source: Path) -> list[Table]:
+def _well_formed(content: dict[str, Any]) -> Manifest | None:
+    """The manifest, or None if a field is missing or has a value that no export has."""
     try:
-        tables = [Table(**table) for table in content["tables"]]
-        well_formed = all(
-            _FILE.fullmatch(table.file)
-            and table.file == f"{table.name}.parquet"
-            and type(table.rows) is int
-            and 0 <= table.rows <= LARGEST_TABLE
-            and type(table.bytes) is int
-            and table.bytes >= 0
-            and _SHA256.fullmatch(table.sha256)
-            for table in tables
+        last = content.get("sequences", {}).get("keys")
+        manifest = Manifest(content["migrations"], last or 0, [Table(**table) for table in content["tables"]])
+        sound = (
+            isinstance(manifest.steps, list)
+            and all(isinstance(step, str) for step in manifest.steps)
+            and (last is None or (type(last) is int and 0 <= last <= LARGEST_KEY))
+            and len({table.name for table in manifest.tables}) == len(manifest.tables)
+            and all(
+                _FILE.fullmatch(table.file)
+                and table.file == f"{table.name}.parquet"
+                and type(table.rows) is int
+                and 0 <= table.rows <= LARGEST_TABLE
+                and type(table.bytes) is int
+                and table.bytes >= 0
+                and _SHA256.fullmatch(table.sha256)
+                for table in manifest.tables
+            )
         )
-    except (KeyError, TypeError) as error:
-        raise refused(source, MANIFEST, "invalid-manifest", "its list of tables cannot be read") from error
-    if not well_formed or len({table.name for table in tables}) < len(tables):
-        raise refused(source, MANIFEST, "invalid-manifest", "its list of tables cannot be read")
-    return tables
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return manifest if sound else None

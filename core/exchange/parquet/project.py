@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import duckdb
@@ -13,11 +13,9 @@ import duckdb
 from core import __version__
 from core.atomic_files import WorkingFolder, make_folder, put, put_new, writing
 from core.errors import FileError, InputError, Problem
-from core.exchange.parquet.checks import faults, with_rows
 from core.exchange.parquet.manifest import (
     FORMAT,
     FORMAT_VERSION,
-    LARGEST_KEY,
     MANIFEST,
     MEND,
     Manifest,
@@ -26,6 +24,7 @@ from core.exchange.parquet.manifest import (
     refused,
     sha256,
 )
+from core.exchange.rules import LARGEST_KEY, faults, with_rows
 from core.exchange.zipping import write_zip
 from core.project import (
     MARK,
@@ -38,6 +37,7 @@ from core.project import (
     migrations,
     no_room,
     open_project,
+    quoted_name,
     quoted_path,
 )
 
@@ -95,14 +95,16 @@ def export_project(
 
 
 def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]:
-    tables = [_write_table(cursor, table, project.working_folder, folder) for table in sorted(_tables(cursor))]
+    names = sorted(_columns(cursor).keys() - CACHES - SECRETS)
+    sequences = "SELECT sequence_name, last_value FROM duckdb_sequences() WHERE NOT temporary"
+    tables = [_write_table(cursor, table, project.working_folder, folder) for table in names]
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": {"name": "Exam Workbench", "version": __version__},
         "project": project.name,
         "migrations": migrations.applied(cursor),
-        "sequences": _sequences(cursor),
+        "sequences": dict(cursor.execute(sequences).fetchall()),
         "tables": [vars(table) for table in tables],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -191,13 +193,10 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
     file = f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
-        if [name for name, _ in given] != [name for name, _ in columns]:
-            raise refused(source, table.file, "schema-differs", f"its columns are not those of {table.name}")
-        for (name, found), (_, wanted) in zip(given, columns, strict=True):
+        for found, wanted in zip_longest(map(" ".join, given), map(" ".join, columns), fillvalue="missing"):
             if found != wanted:
-                raise refused(
-                    source, table.file, "schema-differs", f"its column {name} is of type {found} and not {wanted}"
-                )
+                reason = f"its columns are not those of {table.name}: {found} instead of {wanted}"
+                raise refused(source, table.file, "schema-differs", reason)
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
             raise refused(
@@ -221,12 +220,8 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
 
 def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
     """The longest text, and the length of all texts of the longest column, in bytes; no text is written out for it."""
-    if not columns:
-        return 0, 0
-    longest, together = (
-        f"greatest({', '.join(f'coalesce({what}(strlen({_quoted(column)})), 0)' for column in columns)}, 0)"
-        for what in ("max", "sum")
-    )
+    lengths = ["0", *(f"strlen({quoted_name(column)})" for column in columns)]
+    longest, together = (f"greatest({', '.join(f'{what}({length})' for length in lengths)})" for what in ("max", "sum"))
     found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
     return int(found[0]), int(found[1])
 
@@ -252,10 +247,6 @@ def _advance(connection: Cursor, last: int) -> None:
         connection.execute("SELECT nextval('keys')")
 
 
-def _tables(cursor: Cursor) -> set[str]:
-    return _columns(cursor).keys() - CACHES - SECRETS
-
-
 def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     """Names and types of the columns of every table, in their order."""
     found: dict[str, list[tuple[str, str]]] = {}
@@ -265,12 +256,3 @@ def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     ).fetchall():
         found.setdefault(table, []).append((column, type_))
     return found
-
-
-def _sequences(cursor: Cursor) -> dict[str, int | None]:
-    rows = cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences() WHERE NOT temporary").fetchall()
-    return dict(rows)
-
-
-def _quoted(column: str) -> str:
-    return f'"{column}"'
