@@ -75,10 +75,10 @@ loads: $(VENV)/.installed-dev ## every file of tests can be loaded
 imports: $(VENV)/.installed-dev ## who may import whom
 	$(BIN)/lint-imports
 
-docs-check: $(VENV)/.installed-dev ## the generated parts of the documentation are current
+docs-check: $(VENV)/.installed-dev ## the generated tables of the documentation are current
 	$(BIN)/python docs/generate.py --check
 
-docs: $(VENV)/.installed-dev ## write the generated parts of the documentation
+docs: $(VENV)/.installed-dev ## build the reference of commands, refresh the generated tables
 	$(BIN)/python docs/generate.py
 
 format: $(VENV)/.installed-dev ## format the code and repair what can be repaired

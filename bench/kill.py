@@ -47,7 +47,8 @@ from core.formats import Source
 from core.graders import Control, Outcome, Pair
 from core.grading import Progress, Request, close_interrupted, run_job
 from core.labels import Policy, override
-from core.project import Project, backup, create, judging, migrations, open_project, restore, set_aside, verify
+from core.project import Project, backup, create, judging, migrations, open_project, restore, set_aside
+from core.project.backups import verify
 from core.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40

@@ -24,8 +24,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from core.graders import GraderOnWorker, grade_plan, make_grader
+from core.graders import grade_plan, make_grader
 from core.graders import on_ray as adapter
+from core.graders.on_ray import GraderOnWorker
 from core.grading import Request, Scope, run_job, take_in_grades, write_missing
 from core.project import Project, open_project
 

@@ -1,15 +1,15 @@
-"""Write the generated parts of the documentation, or with --check say which of them are out of date.
+"""Build the reference of commands and refresh the generated tables of the documentation.
 
-A part lies between `<!-- generated:NAME -->` and `<!-- /generated -->` in README.md or docs/*.md,
-NAME being a key of GENERATORS. Every generator has to be used somewhere.
+The reference goes to docs/build/, which is not committed. A table lies between `<!-- generated:NAME -->` and
+`<!-- /generated -->` in docs/*.md; NAME is a key of GENERATORS. With --check, nothing is written, and an outdated
+table fails.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -17,6 +17,17 @@ import click
 ROOT = Path(__file__).resolve().parents[1]
 PART = re.compile(r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)", re.S)
 HELP_WIDTH = 100
+INTRODUCTION = """# Commands
+
+Name the project with `--project FILE.duckdb` or in the environment variable `EXAM_PROJECT`.
+With `--json`, a reading command prints one JSON object on standard output and nothing else.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | the work failed |
+| 2 | wrong use or bad input: one line on standard error gives the reason, and nothing was written |
+"""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -46,20 +57,10 @@ def all_commands() -> list[tuple[click.Command, click.Context]]:
     return list(commands_of(cli, top))
 
 
-def command_list() -> str:
-    """One line per command: its name and what it does."""
-    return table(
-        ["command", "what it does"],
-        [(f"`{c.command_path}`", command.get_short_help_str(limit=200)) for command, c in all_commands()],
-    )
-
-
-def commands() -> str:
-    """The full help of every command."""
-    return "\n".join(
-        f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
-        for command, context in all_commands()
-    )
+def reference() -> str:
+    """A page with the full help of every command."""
+    helps = (f"## {c.command_path}\n\n```text\n{command.get_help(c)}\n```\n" for command, c in all_commands())
+    return "\n".join([INTRODUCTION, *helps])
 
 
 def well_known_keys() -> str:
@@ -69,13 +70,6 @@ def well_known_keys() -> str:
     return table(
         ["variable", "service", "address"], [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()]
     )
-
-
-def checks() -> str:
-    """What `exam check` looks at."""
-    from core.exchange import CHECKS
-
-    return table(["check", "what holds", "what to do where it does not"], [(c.name, c.says, c.todo) for c in CHECKS])
 
 
 def formats() -> str:
@@ -121,7 +115,6 @@ def measures() -> str:
 def roles() -> str:
     """Every act that a role is needed for, with the roles that may do it and where it is reached."""
     from core.project import ACTS, ROLES
-    from core.server import ways
     from pages.parts.shared.screens import SCREENS
 
     def may(least: str, role: str, by_query: bool) -> str:
@@ -129,47 +122,19 @@ def roles() -> str:
             return "–"
         return "in their queries" if role == "assessor" and by_query else "yes"
 
-    by_path: dict[str, dict[str, list[str]]] = {}
-    for way in ways():
-        by_path.setdefault(way.act or "", {}).setdefault(way.path, []).append(way.method)
-    routes = {
-        act: ", ".join(f"`{' '.join(methods)} {path}`" for path, methods in paths.items())
-        for act, paths in by_path.items()
-    }
-
     return table(
-        ["act", *ROLES, "screens", "commands", "routes"],
+        ["act", *ROLES, "screens", "commands", "other routes"],
         [
             (
                 rule.about,
                 *(may(rule.role, role, rule.by_query) for role in ROLES),
                 ", ".join(SCREENS[name][0] for name in rule.screens) or "–",
                 ", ".join(f"`{words}`" for words in rule.commands) or "–",
-                routes.get(act, "–"),
+                ", ".join(f"`{route}`" for route in rule.routes) or "–",
             )
-            for act, rule in ACTS.items()
-        ]
-        + [("be told the name of one's project, and what can be asked", *["yes"] * len(ROLES), "–", "–", routes[""])],
+            for rule in ACTS.values()
+        ],
     )
-
-
-def modules() -> str:
-    """Every module of core with the first sentence of its docstring, folders after their files."""
-    rows = []
-    for path in sorted((ROOT / "core").rglob("*.py"), key=lambda p: (p.parent.parts, p.name)):
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if docstring is None:
-            raise click.ClickException(f"{path.relative_to(ROOT)} does not say at its top what it is for")
-        rows.append((f"`{name}`", first_sentence(docstring)))
-    return table(["module", "purpose"], rows)
-
-
-def first_sentence(docstring: str) -> str:
-    """The first sentence of a docstring on one line."""
-    paragraph = " ".join(docstring.split("\n\n")[0].split())
-    return re.split(r"(?<=\.)\s+(?=[A-Z`])", paragraph)[0]
 
 
 def answer_judges() -> str:
@@ -183,65 +148,37 @@ def answer_judges() -> str:
     )
 
 
-def answer_cases() -> str:
-    """The cases of an answer."""
-    from core.measures.answers import CASES
-
-    return table(["case", "what it is"], [(f"**{case}**", what) for case, what in CASES.items()])
-
-
 GENERATORS: dict[str, Callable[[], str]] = {
-    "answer-cases": answer_cases,
     "answer-judges": answer_judges,
-    "command-list": command_list,
-    "commands": commands,
-    "checks": checks,
     "formats": formats,
     "limits": limits,
     "measures": measures,
-    "modules": modules,
     "roles": roles,
     "well-known-keys": well_known_keys,
 }
 
 
-def fill(text: str, parts: Mapping[str, str]) -> str:
-    """A page with the body of each generated part replaced.
-
-    Args:
-        text: the page.
-        parts: new body by name of the part.
-
-    Raises:
-        click.ClickException: the page names a part that nothing generates.
-    """
-
-    def replacement(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name not in parts:
-            raise click.ClickException(f"nothing generates '{name}'; known are {', '.join(sorted(parts))}")
-        return f"{match['start']}\n{parts[name].strip()}\n\n{match['end']}"
-
-    return PART.sub(replacement, text)
+def fill(text: str) -> str:
+    """A page with the body of each generated table replaced."""
+    return PART.sub(lambda match: f"{match['start']}\n{GENERATORS[match['name']]().strip()}\n\n{match['end']}", text)
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; fail where a page is out of date.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if a generated table is out of date.")
 def main(check: bool) -> None:
-    """Write the generated parts of README.md and docs/*.md."""
-    pages = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]}
-    used = {match["name"] for text in pages.values() for match in PART.finditer(text)}
-    if unused := set(GENERATORS) - used:
-        raise click.ClickException(f"no page has the generated part {', '.join(sorted(unused))}")
-    parts = {name: generate() for name, generate in GENERATORS.items()}
-    stale = {path: new for path, text in pages.items() if (new := fill(text, parts)) != text}
-    for path, new in stale.items():
-        click.echo(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
-        if not check:
-            path.write_text(new, encoding="utf-8")
+    """Build docs/build/commands.md and refresh the generated tables of docs/*.md."""
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md"))}
+    stale = {path: new for path, text in pages.items() if (new := fill(text)) != text}
     if check and stale:
-        click.echo("Run `make docs`.", err=True)
-        sys.exit(1)
+        names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+        raise click.ClickException(f"Out of date: {names}. Run `make docs`.")
+    if check:
+        return
+    built = ROOT / "docs" / "build" / "commands.md"
+    built.parent.mkdir(exist_ok=True)
+    for path, text in {**stale, built: reference()}.items():
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"Written: {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from hypothesis import strategies
 
 from core.graders.access import access, endpoints
 from core.graders.local import loading
-from core.project import CONFIG, Project
+from core.project import Project
+from core.project.engine_memory import CONFIG
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 
 pytest_plugins = ["tests.made.browser"]

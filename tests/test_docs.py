@@ -1,10 +1,13 @@
-"""The documentation says what the code does: generated parts, dependencies, links."""
+"""The documentation says what the code does: generated tables, commands, dependencies, links."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
+import shlex
 import tomllib
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +21,7 @@ from core.project import ACTS
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +34,23 @@ def generate() -> ModuleType:
     return module
 
 
-def test_generated_parts_are_current(generate: ModuleType) -> None:
+def test_generated_tables_are_current(generate: ModuleType) -> None:
     result = CliRunner().invoke(generate.main, ["--check"])
     assert result.exit_code == 0, result.output
 
 
-def test_every_command_is_documented(generate: ModuleType) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType) -> None:
+    page = generate.reference()
     assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
+    for command in (["activity"], ["export", "qrels"]):
+        printed = CliRunner().invoke(cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH)
+        assert printed.output.strip() in page
+
+
+def test_every_command_has_a_summary_and_every_module_says_what_it_is_for(generate: ModuleType) -> None:
+    assert [c.command_path for command, c in generate.all_commands() if not command.get_short_help_str()] == []
+    modules = sorted((ROOT / "core").rglob("*.py"))
+    assert [str(path) for path in modules if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
 
 
 def test_every_command_and_every_screen_belongs_to_an_act_that_a_role_is_needed_for(generate: ModuleType) -> None:
@@ -50,39 +62,23 @@ def test_every_command_and_every_screen_belongs_to_an_act_that_a_role_is_needed_
     assert {name for rule in ACTS.values() for name in rule.screens} == set(screens.SCREENS)
 
 
-def test_the_help_that_is_documented_is_the_help_that_is_printed(generate: ModuleType) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    for command in (["activity"], ["export", "qrels"]):
-        printed = CliRunner().invoke(cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH)
-        assert printed.output.strip() in page
-
-
 def test_check_names_the_page_that_is_out_of_date_and_leaves_it(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = tmp_path / "README.md"
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
     page.write_text("before\n<!-- generated:words -->\nold\n<!-- /generated -->\nafter\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(generate, "GENERATORS", {"words": lambda: "new"})
 
     checked = CliRunner().invoke(generate.main, ["--check"])
-    assert (checked.exit_code, "out of date: README.md" in checked.output) == (1, True)
-    assert "old" in page.read_text()
+    assert (checked.exit_code, "docs/page.md" in checked.output) == (1, True)
+    assert "old" in page.read_text() and not (tmp_path / "docs" / "build").exists()
 
     assert CliRunner().invoke(generate.main, []).exit_code == 0
     assert page.read_text() == ("before\n<!-- generated:words -->\n\nnew\n\n<!-- /generated -->\nafter\n")
+    assert (tmp_path / "docs" / "build" / "commands.md").exists()
     assert CliRunner().invoke(generate.main, ["--check"]).exit_code == 0
-
-
-def test_a_part_that_nothing_generates_or_no_page_shows_is_an_error(
-    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "README.md").write_text("<!-- generated:words -->\n<!-- /generated -->\n")
-    monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "GENERATORS", {})
-    assert "nothing generates 'words'" in CliRunner().invoke(generate.main, []).output
-    monkeypatch.setattr(generate, "GENERATORS", {"words": str, "pictures": str})
-    assert "no page has the generated part pictures" in CliRunner().invoke(generate.main, []).output
 
 
 def test_commands_of_nested_groups_are_listed_by_their_full_name(generate: ModuleType) -> None:
@@ -92,19 +88,44 @@ def test_commands_of_nested_groups_are_listed_by_their_full_name(generate: Modul
     assert [context.command_path for _, context in listed] == ["exam bank save", "exam demo"]
 
 
-@pytest.mark.parametrize(
-    ("docstring", "sentence"),
-    [
-        ("One line.", "One line."),
-        (
-            "Two\nlines: e.g. this, one\nsentence. And another.\n\nMore.",
-            "Two lines: e.g. this, one sentence.",
-        ),
-        ("No full stop\n\nMore.", "No full stop"),
-    ],
-)
-def test_the_purpose_of_a_module_is_its_first_sentence(generate: ModuleType, docstring: str, sentence: str) -> None:
-    assert generate.first_sentence(docstring) == sentence
+CODE = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.S)
+CALL = re.compile(r"(?:^|(?<=[\s(`]))exam (?=[a-z])((?:'[^']*'|\"[^\"]*\"|[^#|;>&\n])*)")
+
+
+def calls_in(page: str) -> list[list[str]]:
+    """The words after `exam` of every command in the code of a page."""
+    codes = (block or span for block, span in CODE.findall(page))
+    calls = (call for code in codes for call in CALL.findall(code.replace("\\\n", " ")))
+    return [shlex.split(call.replace("'s ", " ")) for call in calls]
+
+
+def unknown_in(words: Sequence[str]) -> str | None:
+    """The first word of a call that names no command or no option of its command."""
+    command: click.Command = cli
+    context = click.Context(cli, info_name="exam")
+    rest = list(words)
+    while isinstance(command, click.Group) and rest and re.fullmatch("[a-z-]+", rest[0]) and rest[0][0] != "-":
+        found = command.get_command(context, name := rest.pop(0))
+        if found is None:
+            return name
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    known = {
+        option for parameter in command.get_params(context) for option in parameter.opts + parameter.secondary_opts
+    }
+    options = [word.split("=")[0] for word in rest if re.match("--?[a-z]", word)]
+    return next((option for option in options if option not in known), None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_documentation_exist_with_their_options(page: Path) -> None:
+    calls = calls_in(page.read_text(encoding="utf-8"))
+    assert {" ".join(words): unknown for words in calls if (unknown := unknown_in(words))} == {}
+
+
+def test_the_check_of_commands_finds_what_does_not_exist() -> None:
+    block = "```sh\nexam export qrels --nowhere -o x | tail\nexam status --json # well\n```\n"
+    page = f"`exam bank nothing --json`\n{block}"
+    assert [unknown_in(words) for words in calls_in(page)] == ["nothing", "--nowhere", None]
 
 
 def requirements() -> list[str]:

@@ -10,7 +10,8 @@ import pytest
 
 from core.errors import FileError
 from core.graders import built_in, read_prompt, with_examples
-from core.pipelines import read_keywords, read_target
+from core.pipelines import read_target
+from core.pipelines.item_categories import read_keywords
 from core.plain_yaml import MAX_BYTES, read_yaml, write_yaml
 
 READERS: dict[str, Callable[[str], Any]] = {

@@ -15,7 +15,6 @@ from core.audit.facts import Facts, gather
 from core.audit.records import Audit
 from core.audit.rows import AuditedSystem, Difference, Favour
 from core.audit.statements import Statement, statement_of
-from core.errors import InputError
 from core.measures import Coefficient, cohen_kappa, cross_table
 from core.measures.audit import (
     Array,
@@ -241,25 +240,6 @@ def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference
             compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
         )
     ]
-
-
-def difference(board: AuditBoard, first: str, second: str) -> Difference:
-    """Two systems of a board compared, the first minus the second.
-
-    Raises:
-        InputError: one of them is not on it, or no batch is done.
-    """
-    for one in board.differences:
-        if (one.first, one.second) == (first, second):
-            return one
-        if (one.second, one.first) == (first, second):
-            low, high = (None if end is None else -end for end in (one.high, one.low))
-            return Difference(first, second, -one.value, low, high, one.p, one.adjusted)
-    raise InputError(
-        "systems-not-compared",
-        f"The board does not compare {first} and {second}.",
-        "Name two systems of an audit with a batch.",
-    )
 
 
 def _people(facts: Facts) -> Coefficient | None:

@@ -96,14 +96,6 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
     return _hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
 
 
-def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
-    """What somebody holds, as `deal_ahead` gave it; None where nothing, or where it was given back."""
-    name = assessor_name(assessor)
-    state = project.read(lambda cursor: read_state(cursor, audit))
-    found = _hands(project, audit, name, state, _own(state, name))
-    return found[0] if found else None
-
-
 def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
     """What somebody holds by claims, in their order."""
     if not claims:

@@ -20,13 +20,12 @@ from core.catalogue.named import (
 )
 from core.catalogue.prices import prices, set_price
 from core.catalogue.prompts import prompts, save_prompt, versions
-from core.catalogue.succession import Succession, succession
+from core.catalogue.succession import succession
 
 __all__ = [
     "SPEC_COLUMNS",
     "NamedGrader",
     "StoredGrader",
-    "Succession",
     "find_grader",
     "grade_command",
     "grader_again",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, print_json, print_rows, project_option, tell
 from core.errors import InputError
 from core.project import Sought, activity_csv, current_author
 from core.project import activity as activity_of
@@ -50,25 +50,22 @@ def activity(
             click.echo(activity_csv(project, sought), nl=False)
             return
         found = activity_of(project, sought, limit or 0)
-    if as_json:
-        print_json(
-            {
-                "total": found.total,
-                "acts": [
-                    {
-                        "number": one.key,
-                        "happened_at": one.happened_at.isoformat(timespec="seconds"),
-                        "who": one.author,
-                        "act": one.act,
-                        "what": one.said,
-                        "detail": one.detail,
-                    }
-                    for one in found.acts
-                ],
-            }
-        )
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {
+            "total": found.total,
+            "acts": [
+                {
+                    "number": one.key,
+                    "happened_at": one.happened_at.isoformat(timespec="seconds"),
+                    "who": one.author,
+                    "act": one.act,
+                    "what": one.said,
+                    "detail": one.detail,
+                }
+                for one in found.acts
+            ],
+        },
         ("number", "when", "who", "what"),
         [(one.key, one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
     )

@@ -20,6 +20,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     tell,
@@ -112,17 +113,23 @@ def list_audits(project_path: Path | None, as_json: bool) -> None:
     """List the audits of the project."""
     with opened(project_path) as project:
         found = [(one, room.batches(project, one)) for one in room.audits(project)]
-    if as_json:
-        print_json({"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]},
         ("audit", "measure", "wants to know", "systems", "batches", "judged", "state"),
         [
-            (one.name, one.measure_title, one.goal.says, len(one.runs), len(drawn), sum(b.judged for b in drawn),
-             "ended" if one.ended else "open")
+            (
+                one.name,
+                one.measure_title,
+                one.goal.says,
+                len(one.runs),
+                len(drawn),
+                sum(b.judged for b in drawn),
+                "ended" if one.ended else "open",
+            )
             for one, drawn in found
         ],
-    )  # fmt: skip
+    )
 
 
 @audit.command()

@@ -10,7 +10,7 @@ import click
 from core.catalogue import remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import close_unfinished, pause
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import counted, json_option, opened, print_json, print_rows, project_option, tell
 from core.cli.progress import tell_of_calls
 from core.errors import GradingError
 from core.grading import (
@@ -55,13 +55,11 @@ def batch() -> None:
 def status(project_path: Path | None, as_json: bool) -> None:
     """List the batches of jobs that wait for them, as they were when they were looked at last."""
     with opened(project_path) as project:
-        found = [
-            (job, one) for job in jobs(project) if job.state == "waiting" for one in call_batches(project, job.key)
-        ]
-    if as_json:
-        print_json({"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]})
-        return
-    print_table(
+        waiting = [job for job in jobs(project) if job.state == "waiting"]
+        found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+    print_rows(
+        as_json,
+        {"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]},
         ("job", "grader", "batch", "state", "calls", "made", "told"),
         [
             (

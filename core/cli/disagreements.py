@@ -17,6 +17,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     tell,
@@ -222,17 +223,24 @@ def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
             click.echo(record_csv(project), nl=False)
             return
         found = record_of_settled(project)
-    if as_json:
-        print_json({"acts": [asdict(one) for one in found]})
-    else:
-        print_table(
-            ("when", "who", "act", "query", "passage", "question", "reason", "settled"),
-            [
-                (f"{one.made_at:%Y-%m-%d %H:%M}", one.author, one.act, one.case.query_id, one.case.passage_id,
-                 one.touched or one.case.question_id, one.reason, "yes" if one.settled else "no")
-                for one in found
-            ],
-        )  # fmt: skip
+    print_rows(
+        as_json,
+        {"acts": [asdict(one) for one in found]},
+        ("when", "who", "act", "query", "passage", "question", "reason", "settled"),
+        [
+            (
+                f"{one.made_at:%Y-%m-%d %H:%M}",
+                one.author,
+                one.act,
+                one.case.query_id,
+                one.case.passage_id,
+                one.touched or one.case.question_id,
+                one.reason,
+                "yes" if one.settled else "no",
+            )
+            for one in found
+        ],
+    )
 
 
 def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:

@@ -9,7 +9,17 @@ from typing import get_args
 
 import click
 
-from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    author_option,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    print_table,
+    project_option,
+    tell,
+)
 from core.measures import Coefficient
 from core.project import (
     Double,
@@ -157,12 +167,19 @@ def agreement(project_path: Path | None, query_id: str | None, as_json: bool) ->
     """How well people agree where two or more of them judged or rated the same: each pair, and all together."""
     with opened(project_path) as project:
         found = between_people(project, query_id)
-    if as_json:
-        print_json({one.kind: {"n": one.n, "same": one.same, "people": one.people, "alpha": one.alpha.value,
-                               "undefined": one.alpha.undefined, "pairs": [_pair(pair) for pair in one.pairs]}
-                    for one in found})  # fmt: skip
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {
+            one.kind: {
+                "n": one.n,
+                "same": one.same,
+                "people": one.people,
+                "alpha": one.alpha.value,
+                "undefined": one.alpha.undefined,
+                "pairs": [_pair(pair) for pair in one.pairs],
+            }
+            for one in found
+        },
         ("of", "people", "n", "same", "kappa", "weighted kappa", "alpha"),
         [
             row
@@ -170,13 +187,20 @@ def agreement(project_path: Path | None, query_id: str | None, as_json: bool) ->
             for row in (
                 (one.kind, "all", one.n, one.same, "", "", _number(one.alpha)),
                 *(
-                    (one.kind, f"{pair.left}, {pair.right}", pair.n, pair.same, _number(pair.kappa),
-                     _number(pair.weighted), _number(pair.alpha))
+                    (
+                        one.kind,
+                        f"{pair.left}, {pair.right}",
+                        pair.n,
+                        pair.same,
+                        _number(pair.kappa),
+                        _number(pair.weighted),
+                        _number(pair.alpha),
+                    )
                     for pair in one.pairs
                 ),
             )
         ],
-    )  # fmt: skip
+    )
 
 
 def _pair(pair: OfPair) -> dict[str, object]:
@@ -210,18 +234,22 @@ def list_contested(project_path: Path | None, query_id: str | None, state: Stand
     """List what several people gave for the same, and what was decided: what awaits a decision first."""
     with opened(project_path) as project:
         found = [one for one in contested(project, query_id) if state in (None, one.standing)]
-    if as_json:
-        print_json({"contested": [_shown(one) for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"contested": [_shown(one) for one in found]},
         ("state", "query", "passage", "question", "given", "decided"),
         [
-            (one.standing, one.query_id, one.passage_id, one.question_id or "",
-             ", ".join(f"{name} {'–' if value is None else value}" for name, value in one.given.items()),
-             "" if one.decision is None else one.decision.value)
+            (
+                one.standing,
+                one.query_id,
+                one.passage_id,
+                one.question_id or "",
+                ", ".join(f"{name} {'–' if value is None else value}" for name, value in one.given.items()),
+                "" if one.decision is None else one.decision.value,
+            )
             for one in found
         ],
-    )  # fmt: skip
+    )
 
 
 def _shown(one: Contested) -> dict[str, object]:
@@ -281,14 +309,17 @@ def history(query_id: str, passage_id: str, question_id: str | None, project_pat
     """Everything that was decided and taken back on a passage of QUERY or one of its questions, newest first."""
     with opened(project_path) as project:
         found = decisions(project, (query_id, passage_id, question_id))
-    if as_json:
-        print_json({"decisions": [asdict(one) | {"stated_at": f"{one.stated_at:%Y-%m-%dT%H:%M:%S}"} for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"decisions": [asdict(one) | {"stated_at": f"{one.stated_at:%Y-%m-%dT%H:%M:%S}"} for one in found]},
         ("when", "who", "value", "reason"),
         [
-            (f"{one.stated_at:%Y-%m-%d %H:%M}", one.author, "taken back" if one.value is None else one.value,
-             one.reason)
+            (
+                f"{one.stated_at:%Y-%m-%d %H:%M}",
+                one.author,
+                "taken back" if one.value is None else one.value,
+                one.reason,
+            )
             for one in found
         ],
-    )  # fmt: skip
+    )

@@ -15,6 +15,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     tell,
@@ -63,12 +64,9 @@ def exam_board(
 
 
 def _print_board(board: list[Row], as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {"students": [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]}
-        )
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"students": [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]},
         ("student", "accuracy", "95 % interval", "answered", "failed", "missing", "failed as wrong"),
         [
             (
@@ -94,12 +92,12 @@ def _told(student: str, score: Score) -> dict[str, Any]:
 def _print_grid(found: Responses, as_json: bool) -> None:
     board = grid(pipelines.exam_board(found))
     cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
-    if as_json:
-        print_json({"accuracy": cells, "best": board.best})
-        return
-    print_table(("model", *board.retrievals, "best"), [
-        (model, *cells[model].values(), ", ".join(board.best[model]) or None) for model in board.models
-    ])  # fmt: skip
+    print_rows(
+        as_json,
+        {"accuracy": cells, "best": board.best},
+        ("model", *board.retrievals, "best"),
+        [(model, *cells[model].values(), ", ".join(board.best[model]) or None) for model in board.models],
+    )
 
 
 def _print_topics(found: Responses, least: int, as_json: bool) -> None:
@@ -120,10 +118,9 @@ def _print_topics(found: Responses, least: int, as_json: bool) -> None:
 
 
 def _print_comparisons(found: list[Comparison], test: Test, as_json: bool) -> None:
-    if as_json:
-        print_json({"test": test, "comparisons": [asdict(one) | {"difference": one.difference} for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"test": test, "comparisons": [asdict(one) | {"difference": one.difference} for one in found]},
         ("first", "second", "items", "difference", "only first", "only second", "p", "after Holm"),
         [
             (one.first, one.second, one.items, one.difference, one.only_first, one.only_second, one.p, one.adjusted)

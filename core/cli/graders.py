@@ -11,7 +11,7 @@ from core import catalogue
 from core.catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, text_of
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import json_option, opened, print_json, print_rows, print_table, project_option, tell
 from core.errors import GradingError, InputError
 from core.graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from core.grading import pair_to_try, trial_control
@@ -151,10 +151,12 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
     """List the built-in prompts and the project's own."""
     with opened(project_path) as project:
         found = list(catalogue.prompts(project).values())
-    if as_json:
-        print_json({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]})
-    else:
-        print_table(("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found])
+    print_rows(
+        as_json,
+        {"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]},
+        ("name", "use", "answer", "source"),
+        [(p.name, p.use, p.form, p.source) for p in found],
+    )
 
 
 @prompts.command(name="show")
@@ -194,13 +196,12 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
         return
     with opened(project_path) as project:
         found = catalogue.prices(project)
-    if as_json:
-        print_json({"prices": {model: asdict(price) for model, price in found.items()}})
-    else:
-        print_table(
-            ("model", "input", "output", "cached", "in a batch"),
-            [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
-        )
+    print_rows(
+        as_json,
+        {"prices": {model: asdict(price) for model, price in found.items()}},
+        ("model", "input", "output", "cached", "in a batch"),
+        [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
+    )
 
 
 @prices.command(name="set")

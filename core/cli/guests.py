@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import io
 import re
 import sys
@@ -111,12 +110,6 @@ def hosting(one: Guest) -> Iterator[None]:
         yield
     finally:
         _guest.reset(token)
-
-
-def in_this_context(say: Callable[[str], None]) -> Callable[[str], None]:
-    """The same function, for threads that speak for the command which runs in this one."""
-    context = contextvars.copy_context()
-    return lambda line: context.copy().run(say, line)
 
 
 def pause(seconds: float) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    author_option,
+    json_option,
+    opened,
+    print_rows,
+    project_option,
+    tell,
+)
 from core.project import ABOUT_ROLES, ROLES, Member, Role, change_member, remove_member, set_member, undo_member
 from core.text import how_many
 
@@ -87,14 +94,15 @@ def list_people(project_path: Path | None, as_json: bool) -> None:
     """List who has which role, and the queries that assessors are limited to."""
     with opened(project_path) as project:
         found = project.members().values()
-    if as_json:
-        print_json({"people": [vars(one) for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"people": [vars(one) for one in found]},
         ("identity", "name", "role", "queries"),
-        [(one.identity, one.name, one.role, " ".join(one.queries) if one.queries is not None else "all")
-         for one in found],
-    )  # fmt: skip
+        [
+            (one.identity, one.name, one.role, " ".join(one.queries) if one.queries is not None else "all")
+            for one in found
+        ],
+    )
 
 
 def _said(member: Member) -> str:

@@ -200,6 +200,14 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         click.echo("  ".join(texts).rstrip())
 
 
+def print_rows(as_json: bool, value: Any, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print one JSON object, or without `--json` rows in columns."""
+    if as_json:
+        print_json(value)
+    else:
+        print_table(header, rows)
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"

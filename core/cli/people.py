@@ -16,6 +16,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     tell,
@@ -155,10 +156,9 @@ def list_judgments(project_path: Path | None, query_id: str | None, who: str | N
     """List the judgments that assessors gave here; those that came from files are exported with exam export qrels."""
     with opened(project_path) as project:
         found = assessed(project, query_id, who)
-    if as_json:
-        print_json({"judgments": [asdict(one) for one in found]})
-    else:
-        print_table(
-            ("assessor", "query", "passage", "value"),
-            [(one.author, one.query_id, one.passage_id, one.value) for one in found],
-        )
+    print_rows(
+        as_json,
+        {"judgments": [asdict(one) for one in found]},
+        ("assessor", "query", "passage", "value"),
+        [(one.author, one.query_id, one.passage_id, one.value) for one in found],
+    )

@@ -9,7 +9,7 @@ import click
 
 from core.bank import check_version, counts
 from core.catalogue import find_grader, how_to_grade
-from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, print_json, print_rows, print_table, project_option, tell
 from core.exchange import publications as published
 from core.grading import Which, doubtful_pairs, reasons
 from core.grading import jobs as recorded_jobs
@@ -30,10 +30,7 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
             "depth": project.read(pool_depth),
             "passages": counts(project)["pooled passages"],
         }
-    if as_json:
-        print_json(found)
-    else:
-        print_table(("what", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
+    print_rows(as_json, found, ("what", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
 
 
 @click.command()
@@ -44,17 +41,25 @@ def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
     """List grading jobs, newest first: what was asked, how far each came, how it ended."""
     with opened(project_path) as project:
         found = recorded_jobs(project)[:limit]
-    if as_json:
-        print_json({"jobs": [asdict(job) for job in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"jobs": [asdict(job) for job in found]},
         ("job", "started", "grader", "state", "pairs", "graded", "failed", "by", "message"),
         [
-            (str(job.key), f"{job.started_at:%Y-%m-%d %H:%M}", job.grader, job.state, job.total, job.graded, job.failed,
-             job.author, job.message)
+            (
+                str(job.key),
+                f"{job.started_at:%Y-%m-%d %H:%M}",
+                job.grader,
+                job.state,
+                job.total,
+                job.graded,
+                job.failed,
+                job.author,
+                job.message,
+            )
             for job in found
         ],
-    )  # fmt: skip
+    )
 
 
 @click.command()
@@ -109,14 +114,20 @@ def publications(project_path: Path | None, as_json: bool) -> None:
     """List what was published, newest first; with --json its manifests, from which it can be made again."""
     with opened(project_path) as project:
         found = published(project)
-    if as_json:
-        print_json({"publications": found})
-    else:
-        print_table(
-            ("publication", "published at", "by", "grader", "bank", "lines", "note"),
-            [
-                (str(m["publication"]), m["published_at"], m["published_by"], m["grader"]["name"],
-                 m["bank"]["version"], m["qrels"]["lines"], m["note"])
-                for m in found
-            ],
-        )  # fmt: skip
+    print_rows(
+        as_json,
+        {"publications": found},
+        ("publication", "published at", "by", "grader", "bank", "lines", "note"),
+        [
+            (
+                str(m["publication"]),
+                m["published_at"],
+                m["published_by"],
+                m["grader"]["name"],
+                m["bank"]["version"],
+                m["qrels"]["lines"],
+                m["note"],
+            )
+            for m in found
+        ],
+    )

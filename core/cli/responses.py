@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import json_option, opened, print_json, print_rows, print_table, project_option, tell
 from core.errors import InputError
 from core.project import count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
 
@@ -18,10 +18,9 @@ def responses(project_path: Path | None, as_json: bool) -> None:
     """List the systems whose generated responses were imported, with their lengths and citations."""
     with opened(project_path) as project:
         found = response_runs(project)
-    if as_json:
-        print_json({"runs": [vars(run) for run in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"runs": [vars(run) for run in found]},
         ("run", "responses", "words each", "passages", "sentences", "of them cite"),
         [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in found],
     )

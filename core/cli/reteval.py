@@ -12,7 +12,16 @@ import click
 from core import pipelines
 from core.cli.answer_options import caps_options, model_options, say_end, say_price, view_options, watch
 from core.cli.guests import File, close_unfinished, sent_file
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    author_option,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    print_table,
+    project_option,
+    tell,
+)
 from core.errors import InputError, Report
 from core.formats import Source, read_answer_verdicts
 from core.labels import Policy
@@ -173,20 +182,23 @@ def cases(project_path: Path | None, view: View, only: str | None, to_do: bool, 
     """List the queries on which the two sides part, with a proposal; first what could move the choice of a run."""
     with opened(project_path) as project:
         rows = pipelines.cases(project, evaluate(project, view), only=only, to_do=to_do)
-    if as_json:
-        print_json({"cases": [_case(row) for row in rows]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"cases": [_case(row) for row in rows]},
         ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
         [
             (
-                row.line.query_id, row.line.run, row.line.k, row.case,
-                ", ".join(f"{one.author} {one.case}" for one in row.confirmed) or None, row.line.answer,
+                row.line.query_id,
+                row.line.run,
+                row.line.k,
+                row.case,
+                ", ".join(f"{one.author} {one.case}" for one in row.confirmed) or None,
+                row.line.answer,
                 row.proposal.reason,
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def _case(row: CaseRow) -> dict[str, Any]:

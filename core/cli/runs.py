@@ -9,7 +9,14 @@ import click
 
 from core.audit import circularity
 from core.catalogue import find_grader
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    author_option,
+    json_option,
+    opened,
+    print_rows,
+    project_option,
+    tell,
+)
 from core.errors import InputError
 from core.project import run_sizes, state_families, stated_families
 
@@ -30,10 +37,9 @@ def list_runs(project_path: Path | None, as_json: bool) -> None:
             {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
             for run, queries, passages in run_sizes(project)
         ]
-    if as_json:
-        print_json({"runs": rows})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"runs": rows},
         ("run", "queries", "passages", "made with"),
         [
             (row["run"], row["queries"], row["passages"], None if row["families"] is None else _said(row["families"]))

@@ -15,6 +15,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     required,
@@ -133,13 +134,12 @@ def _told(made: Backup) -> dict[str, object]:
 
 
 def _print_list(found: list[Backup], as_json: bool) -> None:
-    if as_json:
-        print_json({"backups": [_told(one) for one in found]})
-    else:
-        print_table(
-            ("made at", "MB", "why", "file"),
-            [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
-        )
+    print_rows(
+        as_json,
+        {"backups": [_told(one) for one in found]},
+        ("made at", "MB", "why", "file"),
+        [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
+    )
 
 
 @click.command()

@@ -10,7 +10,16 @@ import click
 
 from core import pipelines
 from core.cli.guests import File, close_unfinished
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    project_option,
+    tell,
+)
 from core.cli.patience import patience_option
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
@@ -105,15 +114,12 @@ def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> Non
     with opened(project_path) as project:
         found = [(student, standing(project, student, query_id)) for student in every_student(project)]
         made = retrievals(project)
-    if as_json:
-        print_json(
-            {
-                "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
-                "retrievals": [asdict(one) for one in made],
-            }
-        )
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {
+            "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
+            "retrievals": [asdict(one) for one in made],
+        },
         ("student", "model", "retrieval", "icl", "items", "answered", "failed", "missing"),
         [
             (

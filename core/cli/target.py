@@ -19,6 +19,7 @@ from core.cli.options import (
     json_option,
     opened,
     print_json,
+    print_rows,
     print_table,
     project_option,
     tell,
@@ -96,19 +97,23 @@ def list_(project_path: Path | None, as_json: bool) -> None:
     """List the freezes of targets, the newest first, with those that are open: freeze them again to ask the rest."""
     with opened(project_path) as project:
         found = freezes(project)
-    if as_json:
-        print_json({"freezes": [asdict(one) | {"open": one.open} for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"freezes": [asdict(one) | {"open": one.open} for one in found]},
         ("name", "target", "begun", "by", "queries", "failed", "state"),
         [
             (
-                one.name, one.url, f"{one.started_at:%Y-%m-%d %H:%M}", one.author, one.queries, one.failed,
+                one.name,
+                one.url,
+                f"{one.started_at:%Y-%m-%d %H:%M}",
+                one.author,
+                one.queries,
+                one.failed,
                 f"open, {one.came:,} came" if one.open else "frozen",
             )
             for one in found
         ],
-    )  # fmt: skip
+    )
 
 
 @target.command("drop")

@@ -11,7 +11,16 @@ import click
 
 from core.catalogue import graders
 from core.cli.guests import File, text_of
-from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    author_option,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    project_option,
+    tell,
+)
 from core.labels import Policy, basis, progress
 from core.project import guidelines as guidelines_of
 from core.project import mark_done, set_due, set_guidelines
@@ -35,21 +44,28 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
         found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
         listed = my_work(project, author, member.theirs if member else None, found)
     today = date.today()
-    if as_json:
-        print_json({"work": [
-            {**asdict(one), "next": one.next.said, "due": one.due and one.due.isoformat(), "late": one.late(today)}
-            for one in listed
-        ]})  # fmt: skip
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {
+            "work": [
+                {**asdict(one), "next": one.next.said, "due": one.due and one.due.isoformat(), "late": one.late(today)}
+                for one in listed
+            ]
+        },
         ("query", "questions", "judged", "pooled", "due", "done", "next"),
         [
-            (one.query_id, one.questions, one.judged, one.pooled,
-             "" if one.due is None else f"{one.due}{' (late)' if one.late(today) else ''}",
-             "yes" if one.done else "", one.next.said)
+            (
+                one.query_id,
+                one.questions,
+                one.judged,
+                one.pooled,
+                "" if one.due is None else f"{one.due}{' (late)' if one.late(today) else ''}",
+                "yes" if one.done else "",
+                one.next.said,
+            )
             for one in listed
         ],
-    )  # fmt: skip
+    )
 
 
 @work.command()

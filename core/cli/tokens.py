@@ -9,7 +9,14 @@ import click
 
 from core import project as room
 from core.cli.members import ROLE, ROLE_HELP
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    author_option,
+    json_option,
+    opened,
+    print_rows,
+    project_option,
+    tell,
+)
 from core.project import Role
 
 
@@ -38,14 +45,15 @@ def list_tokens(project_path: Path | None, as_json: bool) -> None:
     """List the tokens: their names, roles and use; not the tokens themselves, which nobody keeps."""
     with opened(project_path) as project, project.doing("manage people"):
         found = room.tokens(project)
-    if as_json:
-        print_json({"tokens": [asdict(one) for one in found]})
-        return
-    print_table(
+    print_rows(
+        as_json,
+        {"tokens": [asdict(one) for one in found]},
         ("name", "role", "made", "by", "last used", "withdrawn"),
-        [(one.name, one.role, _day(one.made_at), one.author, _day(one.used_at), _day(one.withdrawn_at))
-         for one in found],
-    )  # fmt: skip
+        [
+            (one.name, one.role, _day(one.made_at), one.author, _day(one.used_at), _day(one.withdrawn_at))
+            for one in found
+        ],
+    )
 
 
 @token.command()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core.exchange import exporting
 from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
-from core.exchange.checking import CHECKS, Check, Finding, check
-from core.exchange.demo import FILES, is_demo, make_demo
+from core.exchange.checking import CHECKS, check
+from core.exchange.demo import is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
 from core.exchange.exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
 from core.exchange.grade_files import export_grades
@@ -24,10 +24,7 @@ from core.exchange.zipping import zipped
 
 __all__ = [
     "CHECKS",
-    "FILES",
     "IMPORTERS",
-    "Check",
-    "Finding",
     "Group",
     "Imported",
     "Manifest",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
-from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts, write_answer_verdicts
+from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts
 from core.formats.answers import WrittenAnswer, read_answers
 from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
 from core.formats.batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem, item_id
-from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
 from core.formats.lm_eval import read_samples
@@ -31,7 +30,6 @@ __all__ = [
     "BankFile",
     "ExamItem",
     "Factors",
-    "FileKind",
     "Reply",
     "RunLine",
     "SatElsewhere",
@@ -68,7 +66,6 @@ __all__ = [
     "trec_qrels",
     "trec_run",
     "unrecognised",
-    "write_answer_verdicts",
     "write_board_latex",
     "write_board_tsv",
     "write_calls",

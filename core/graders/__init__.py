@@ -41,9 +41,8 @@ from core.graders.endpoint.manners import Fetched, Manners
 from core.graders.endpoint.manners import Method as FetchMethod
 from core.graders.endpoint.retry import passes
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
-from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
-from core.graders.local.batches import default_budget
-from core.graders.local.loading import DTYPES, load_model, loading, model_identity
+from core.graders.local.back_end import MOST_BEAMS
+from core.graders.local.loading import DTYPES, loading, model_identity
 from core.graders.local.reranking import pair_scores
 from core.graders.making import (
     APIS,
@@ -56,7 +55,7 @@ from core.graders.making import (
     back_end_name,
     make_back_end,
 )
-from core.graders.on_ray import GradedPlan, GraderOnWorker, grade_plan
+from core.graders.on_ray import grade_plan
 from core.graders.pair_files import NamedGrade, PlannedGrader, holds_grades, read_grades, write_pairs
 from core.graders.prompts.prompt import (
     USES,
@@ -74,20 +73,11 @@ from core.graders.prompts.prompt import (
 from core.graders.reading.answers import read
 from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
 from core.graders.reading.grader import ReadingGrader
-from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
+from core.graders.reading.injections import InjectionTrial, try_injections
 from core.graders.reading.matching import word_match
 from core.graders.reading.methods import bare_choices, key_position
 from core.graders.reading.model_names import said_of_models
-from core.graders.reading.parsing import (
-    CUT_OFF,
-    EMPTY,
-    Parsed,
-    ill_formed,
-    parse_list,
-    parse_rating,
-    parse_yes_no,
-    unanswerable,
-)
+from core.graders.reading.parsing import CUT_OFF, EMPTY, ill_formed, parse_list, unanswerable
 from core.graders.reading.reasoning import without_thoughts
 from core.graders.reading.trying import Trial, try_pair
 from core.graders.vectors import Kept, VectorStore
@@ -103,7 +93,6 @@ __all__ = [
     "EMPTY",
     "EXTRACTIVE_MODEL",
     "GRADERS",
-    "INJECTIONS",
     "LOCAL_MODEL",
     "MOST_BEAMS",
     "MOST_BYTES",
@@ -125,9 +114,7 @@ __all__ = [
     "Example",
     "FetchMethod",
     "Fetched",
-    "GradedPlan",
     "Grader",
-    "GraderOnWorker",
     "HostKey",
     "InjectionTrial",
     "Kept",
@@ -138,7 +125,6 @@ __all__ = [
     "Outcome",
     "Pair",
     "PairsToGrade",
-    "Parsed",
     "PassingError",
     "Per",
     "PlannedGrader",
@@ -150,7 +136,6 @@ __all__ = [
     "Steps",
     "Tokens",
     "Told",
-    "TransformersBackEnd",
     "Trial",
     "Usage",
     "VectorStore",
@@ -176,7 +161,6 @@ __all__ = [
     "key_for",
     "key_position",
     "load_encoder",
-    "load_model",
     "loading",
     "make_back_end",
     "make_grader",
@@ -188,8 +172,6 @@ __all__ = [
     "origin",
     "pair_scores",
     "parse_list",
-    "parse_rating",
-    "parse_yes_no",
     "passes",
     "play",
     "provide_access",

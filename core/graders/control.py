@@ -359,9 +359,9 @@ class Control:
             running = 0.0 if self._paused_at is None else time.monotonic() - self._paused_at
             return self._paused_seconds + running
 
-    def wait_while_paused(self, seconds: float | None = None) -> bool:
-        """Wait until the job may go on; whether it may."""
-        return self._going.wait(seconds)
+    def wait_while_paused(self) -> None:
+        """Wait until the job may go on."""
+        self._going.wait()
 
     @property
     def awaited(self) -> Awaited | None:

@@ -39,7 +39,6 @@ class GraderKind:
         make: builds a grader from parameters (JSON values by name) and the prompts that there are; raises
             InputError for parameters that it does not know. Models load at the first grade, not here.
         settable: names of the parameters that `make` takes.
-        uses: uses of prompts among which one can choose; none where it needs no prompt.
         reading: how its model reads, where it is made by that; None for a kind that is made otherwise.
     """
 
@@ -48,7 +47,6 @@ class GraderKind:
     about: str
     make: Callable[[Parameters, Prompts], Grader]
     settable: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
     reading: Reading | None = None
 
 
@@ -73,9 +71,7 @@ UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
     """A kind in which a model reads, with the parameters that all of them have and more of its own."""
     settable = (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *more)
-    return GraderKind(
-        reading.name, title, about, partial(make_reading_grader, reading), settable, (reading.name,), reading
-    )
+    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), settable, reading)
 
 
 _KINDS = (

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
 from core.grading.batches import (
-    CallBatch,
     Standing,
     call_batches,
     cancel,
     follow,
     outcome,
-    run_batches,
     send,
     standing,
     step,
     waiting_jobs,
 )
-from core.grading.billing import Bill, billed, bills, told_of
-from core.grading.budgets import budget, job_control, trial_control
+from core.grading.billing import Bill, bills
+from core.grading.budgets import job_control, trial_control
 from core.grading.carrying import Carrier, carry
 from core.grading.drafting import (
     KINDS,
@@ -36,18 +34,17 @@ from core.grading.drafting import (
     suggest,
     usual_settings,
 )
-from core.grading.elsewhere import Written, take_in, take_in_grades, write_missing
+from core.grading.elsewhere import take_in, take_in_grades, write_missing
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.ledgers import Ledger, state_now
 from core.grading.left_out import LeftOut, left_out
-from core.grading.pairs import Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
-from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
-from core.grading.price_tag import PriceTag, first_prompt, price_tag, tag_of, time_needed
+from core.grading.pairs import Plan, make_plan, missing_pairs
+from core.grading.prefixes import CHARACTERS_A_TOKEN
+from core.grading.price_tag import PriceTag, price_tag, time_needed
 from core.grading.progress import Progress
-from core.grading.replies import TakenIn
 from core.grading.request import LONGEST_PATIENCE, Request
 from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
@@ -62,7 +59,6 @@ __all__ = [
     "NO_USABLE_RATING",
     "BackgroundJob",
     "Bill",
-    "CallBatch",
     "Carrier",
     "Doubtful",
     "Drafter",
@@ -82,12 +78,9 @@ __all__ = [
     "TakenIn",
     "Watch",
     "Which",
-    "Written",
     "answers",
-    "billed",
     "bills",
     "blank",
-    "budget",
     "call_batches",
     "cancel",
     "carry",
@@ -101,7 +94,6 @@ __all__ = [
     "end",
     "fill_in",
     "find_prompt",
-    "first_prompt",
     "fitting_prompts",
     "follow",
     "job_control",
@@ -113,14 +105,11 @@ __all__ = [
     "missing_pairs",
     "outcome",
     "pair_to_try",
-    "pairs_to_grade",
     "passages_for_key",
     "price_tag",
     "questions_for",
     "questions_to_try",
-    "read_before",
     "reasons",
-    "run_batches",
     "run_job",
     "send",
     "standing",
@@ -129,15 +118,12 @@ __all__ = [
     "state_now",
     "step",
     "suggest",
-    "tag_of",
     "take_in",
     "take_in_grades",
     "time_needed",
-    "told_of",
     "trial_control",
     "usual_settings",
     "waiting_jobs",
-    "with_texts",
     "write_grades",
     "write_missing",
 ]

@@ -29,7 +29,7 @@ from core.labels.policy import Policy, Skipped
 from core.labels.progress import Progress, failed_pairs, progress, ungraded_pairs
 from core.labels.ratings import graded_pairs, overriding, ratings
 from core.labels.readiness import Readiness, readiness
-from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
+from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weights_of
 from core.labels.summary import pool_summary
 from core.labels.union import coverage_of_union
 
@@ -78,7 +78,6 @@ __all__ = [
     "reference_coverage",
     "scored",
     "ungraded_pairs",
-    "weight_sql",
     "weights_of",
     "withdraw",
     "withdraw_all",

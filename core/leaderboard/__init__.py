@@ -16,7 +16,7 @@ from core.leaderboard.comparison import (
     sides,
 )
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
-from core.leaderboard.files import FilesLeaderboard, GradeFiles, leaderboard_of_files
+from core.leaderboard.files import GradeFiles, leaderboard_of_files
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
 from core.leaderboard.making import label_board, leaderboard
 from core.leaderboard.needs import pairs_needed, seen_by
@@ -31,7 +31,6 @@ __all__ = [
     "PERS",
     "Comparison",
     "CoverCurves",
-    "FilesLeaderboard",
     "GradeFiles",
     "Leaderboard",
     "Per",

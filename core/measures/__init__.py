@@ -15,7 +15,7 @@ from core.measures.agreement import (
     per_level,
     weighted_kappa,
 )
-from core.measures.choosing import Choice, Choosing, Over, Pairing, Table, choosing
+from core.measures.choosing import Choice, Choosing, Pairing, Table, choosing
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
 from core.measures.intents import Answers, answers_of, make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied, wilson
@@ -43,7 +43,6 @@ __all__ = [
     "Measure",
     "MeasureBasis",
     "NewScore",
-    "Over",
     "Pairing",
     "Skipped",
     "Stake",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
-from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
-from core.pipelines.answers.background import AnswerWork, current_answer_work, start_answering, start_comparing
+from core.pipelines.answer_judges import JUDGES
+from core.pipelines.answers.background import current_answer_work, start_answering, start_comparing
 from core.pipelines.answers.casework import (
     RELEVANT,
     CaseRow,
@@ -22,28 +22,24 @@ from core.pipelines.answers.comparing import (
     JudgePlan,
     Pair,
     ReadyJudge,
-    Verdict,
     compare_answers,
     comparing_price,
     judge_again,
     make_judge,
-    pair,
     pairs_to_compare,
-    verdicts,
 )
-from core.pipelines.answers.contexts import AskedQuery, Gold, Read, asked_queries, gold_sources, passage_id_of
-from core.pipelines.answers.covering import cover_of_answers, cover_tables, covering_graders
-from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
+from core.pipelines.answers.contexts import Gold, asked_queries, gold_sources
+from core.pipelines.answers.covering import cover_tables
 from core.pipelines.answers.desk import Part as MarkedPart
+from core.pipelines.answers.desk import ShownPassage, case_desk
 from core.pipelines.answers.evaluating import evaluate
-from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Measured, View, query_values
+from core.pipelines.answers.evaluation import Evaluation, Line, Measured, View, query_values
 from core.pipelines.answers.evaluation import Row as RetEvalRow
 from core.pipelines.answers.generating import (
     DRAWS,
     KS,
     SEED,
     TEMPERATURE,
-    AnswerPlan,
     answers_price,
     generate_answers,
     plan_answers,
@@ -62,12 +58,11 @@ from core.pipelines.answers.generators import (
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
 from core.pipelines.answers.generators import Order as PassageOrder
 from core.pipelines.answers.generators import Rule as AnswerRule
-from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
+from core.pipelines.answers.jobs import Caps, answer_jobs, answering_so_far
 from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
-from core.pipelines.answers.standing import Lacking, asked_for, clear_best, lacking, said_by_judge, usual_judge
+from core.pipelines.answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
 from core.pipelines.answers.studying import (
     AgreementRow,
-    Correlation,
     PeopleSaid,
     Refined,
     agreement,
@@ -80,19 +75,16 @@ from core.pipelines.answers.studying import (
 )
 from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
 from core.pipelines.answers.tables import told as reteval_told
-from core.pipelines.background import Background, BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.background import Background, current_sitting, start_sitting
 from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
-from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
     LEAST,
     TESTS,
     Comparison,
-    Grid,
     Row,
     Score,
     Test,
     TopicRow,
-    best_classical,
     by_topic,
     compare,
     exam_board,
@@ -100,37 +92,20 @@ from core.pipelines.boards import (
     only_right,
 )
 from core.pipelines.exam_files import answers_csv, exam_json
-from core.pipelines.item_acceptance import Acceptance, accept_passing, last_acceptance
-from core.pipelines.item_categories import (
-    QUESTION_WORDS,
-    UNCATEGORIZED,
-    bloom,
-    built_in_keywords,
-    categories,
-    keywords,
-    question_types,
-    read_keywords,
-    set_keywords,
-)
+from core.pipelines.item_acceptance import accept_passing, last_acceptance
+from core.pipelines.item_categories import categories, set_keywords
 from core.pipelines.item_filters import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
-    Hit,
-    Likeness,
     Thresholds,
-    Values,
-    check,
     item_values,
     judged,
-    kept_vectors,
-    measure,
     usual_thresholds,
     value_row,
 )
-from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items, generation_price
-from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
-from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
+from core.pipelines.item_generation import Wanted, generate_items, generation_price
+from core.pipelines.item_statistics import ExamStatistics, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
 from core.pipelines.live.differing import (
     PlacedPassage,
@@ -144,24 +119,15 @@ from core.pipelines.live.freezing import Frozen, freeze
 from core.pipelines.live.target import Target, read_target
 from core.pipelines.live.watching import LEVEL, Fall, measure_fall
 from core.pipelines.reins import Reins
-from core.pipelines.responses import UNSTATED, Responses, responses
-from core.pipelines.retrievals import (
-    DEPTH,
-    RETRIEVERS,
-    Retrieval,
-    Retriever,
-    import_retrieval,
-    make_retrieval,
-    retrievals,
-)
+from core.pipelines.responses import Responses, responses
+from core.pipelines.retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
 from core.pipelines.rule_students import sit_by_rules
-from core.pipelines.sheets import Standing, standing
+from core.pipelines.sheets import standing
 from core.pipelines.sitting import Sit, sit
 from core.pipelines.students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
     "ANSWER_RULES",
-    "BM25",
     "DEPTH",
     "DRAWS",
     "EXAM",
@@ -174,8 +140,6 @@ __all__ = [
     "N_TOKENS",
     "ORDER",
     "ORDERS",
-    "PARTS",
-    "QUESTION_WORDS",
     "READING_RULES",
     "RELEVANT",
     "RETRIEVERS",
@@ -184,29 +148,16 @@ __all__ = [
     "SHARE",
     "TEMPERATURE",
     "TESTS",
-    "UNCATEGORIZED",
-    "UNSTATED",
     "VALUE_COLUMNS",
-    "Acceptance",
     "AgreementRow",
-    "AnswerJob",
-    "AnswerJudge",
-    "AnswerPlan",
     "AnswerRule",
-    "AnswerState",
     "AnswerTable",
-    "AnswerWork",
-    "AnsweringSoFar",
-    "AskedQuery",
     "Background",
-    "BackgroundSitting",
     "BackgroundWriting",
     "Caps",
-    "CaseDesk",
     "CaseRow",
     "Checked",
     "Comparison",
-    "Correlation",
     "Evaluation",
     "ExamStatistics",
     "Failures",
@@ -214,57 +165,41 @@ __all__ = [
     "Frozen",
     "GeneratorPlan",
     "Gold",
-    "GoldSide",
-    "Grid",
-    "Hit",
     "Item",
     "JudgePlan",
-    "Lacking",
-    "Likeness",
     "Line",
-    "Making",
     "MarkedPart",
     "Measured",
     "Pair",
-    "ParsedItem",
-    "Part",
     "PassageOrder",
     "PeopleSaid",
     "PlacedPassage",
     "Plan",
     "QueryChange",
     "QueryDifference",
-    "Read",
     "ReadyGenerator",
     "ReadyJudge",
     "Refined",
     "Reins",
     "Responses",
     "RetEvalRow",
-    "Retrieval",
     "Retriever",
     "Row",
     "Score",
     "ShownPassage",
     "Sit",
-    "Standing",
     "Target",
     "Test",
     "Thresholds",
     "TopicRow",
-    "Unparsed",
-    "Values",
-    "Verdict",
     "View",
     "Wanted",
     "WantedAnswers",
     "abilities",
     "accept_passing",
-    "accepts",
     "add_student",
     "agreement",
     "answer_jobs",
-    "answer_judge",
     "answer_table",
     "answering_so_far",
     "answers_as_responses",
@@ -272,27 +207,20 @@ __all__ = [
     "answers_price",
     "asked_for",
     "asked_queries",
-    "best_classical",
-    "bloom",
-    "built_in_keywords",
     "by_topic",
     "case_at",
     "case_desk",
     "cases",
     "categories",
-    "check",
     "check_case",
     "choice_tables",
-    "chunks_to_ask",
     "clear_best",
     "compare",
     "compare_answers",
     "comparing_price",
     "confirm_case",
     "correlations",
-    "cover_of_answers",
     "cover_tables",
-    "covering_graders",
     "current_answer_work",
     "current_sitting",
     "current_writing",
@@ -314,10 +242,7 @@ __all__ = [
     "item_values",
     "judge_again",
     "judge_as_relevant",
-    "judge_scores",
     "judged",
-    "kept_vectors",
-    "keywords",
     "lacking",
     "last_acceptance",
     "make_generator",
@@ -325,21 +250,15 @@ __all__ = [
     "make_retrieval",
     "make_run",
     "making_of",
-    "measure",
     "measure_fall",
     "only_right",
-    "pair",
     "pairs_to_compare",
-    "parse_item",
-    "passage_id_of",
     "people_said",
     "plan_answers",
     "planted",
     "proposed_items",
     "query_difference",
     "query_values",
-    "question_types",
-    "read_keywords",
     "read_target",
     "responses",
     "reteval_latex",
@@ -354,8 +273,6 @@ __all__ = [
     "said_of_run",
     "set_keywords",
     "shorter",
-    "shuffle_seed",
-    "shuffled",
     "sit",
     "sit_by_rules",
     "standing",
@@ -370,6 +287,5 @@ __all__ = [
     "usual_thresholds",
     "value_row",
     "verdict_sources",
-    "verdicts",
     "waiting_runs",
 ]

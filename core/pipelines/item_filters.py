@@ -217,20 +217,6 @@ def judged(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
     return [Checked(one.item, one, tuple(_hits(one, thresholds))) for one in values]
 
 
-def check(items: Sequence[Item], thresholds: Thresholds | None = None, encode: Encode = unit_vectors) -> list[Checked]:
-    """All values of items, and which rules each breaks.
-
-    Args:
-        thresholds: for None those that remove 5 % each.
-        encode: the sentence encoder.
-
-    Raises:
-        GradingError: the encoder cannot be loaded.
-    """
-    values = measure(items, encode)
-    return judged(values, usual_thresholds(values) if thresholds is None else thresholds)
-
-
 def _values(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
     refers = next(((n, hit[0]) for n, one in enumerate(PATTERNS, 1) if (hit := one.search(item.text))), None)
     others = item.discriminators if item.key is not None else ()

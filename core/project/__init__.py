@@ -25,13 +25,13 @@ from core.project.backup_schedule import (
     schedule,
     set_schedule,
 )
-from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, unreadable_tables, verify
+from core.project.backups import Backup, backup, backups, restore, set_aside, unreadable_tables
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.by_query import by_query
 from core.project.checkpoints import MARK
 from core.project.database import connected
-from core.project.doors import Door, door_file, find_door, make_door, remove_door
+from core.project.doors import Door, find_door, make_door, remove_door
 from core.project.doubles import (
     MOST_WANTED,
     TURNS,
@@ -51,8 +51,8 @@ from core.project.doubles import (
     write_end,
 )
 from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, let_go, scratch, spill_folder
-from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.engine_memory import MEMORY, SPILL, let_go, scratch
+from core.project.families import PARTS, state_families, stated_families
 from core.project.freezes import (
     Freeze,
     FrozenQuery,
@@ -65,9 +65,7 @@ from core.project.freezes import (
 )
 from core.project.generated import (
     GOLD_RUN,
-    AnswerContext,
     AnswerPlace,
-    Compared,
     Comparison,
     Generated,
     add_comparisons,
@@ -108,15 +106,7 @@ from core.project.judgments import (
 )
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
-from core.project.members import (
-    REMOVE_MEMBER,
-    STATE_MEMBER,
-    change_member,
-    identity_of,
-    remove_member,
-    set_member,
-    undo_member,
-)
+from core.project.members import change_member, identity_of, remove_member, set_member, undo_member
 from core.project.opening import create, new_file, open_project, projects_folder
 from core.project.passages import (
     add_kept_passages,
@@ -152,9 +142,8 @@ from core.project.queries import add_queries, check_new, check_queries, queries_
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
-from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule, outsider
+from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, outsider
 from core.project.runs import (
-    RANKED,
     Runs,
     by_rank,
     check_runs,
@@ -188,17 +177,8 @@ from core.project.students import (
     students_of,
     verdicts,
 )
-from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
-from core.project.tokens import (
-    MAKE_TOKEN,
-    WITHDRAW_TOKEN,
-    Token,
-    acting_with,
-    find_token,
-    make_token,
-    tokens,
-    withdraw_token,
-)
+from core.project.teamwork import LONGEST_GUIDELINES, done_queries, guidelines, mark_done, set_guidelines
+from core.project.tokens import acting_with, find_token, make_token, tokens, withdraw_token
 from core.project.values import as_pattern, quoted_name, quoted_path
 
 __all__ = [
@@ -208,7 +188,6 @@ __all__ = [
     "ADJUDICATED",
     "BY_HAND",
     "CLOSED_BOOK",
-    "CONFIG",
     "DEFAULT_POOL_DEPTH",
     "ELSEWHERE",
     "GOLD",
@@ -216,7 +195,6 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "LONGEST_GUIDELINES",
-    "MAKE_TOKEN",
     "MARK",
     "MEMORY",
     "MOST_HOURS",
@@ -226,27 +204,20 @@ __all__ = [
     "ORACLE",
     "PARTS",
     "PREFIX",
-    "RANKED",
     "RATED_BY_HAND",
-    "REMOVE_MEMBER",
     "ROLES",
     "SCALE",
     "SETTING_OF_BACKUPS",
     "SPILL",
-    "STATE_FAMILIES",
-    "STATE_MEMBER",
     "TURNS",
     "WITHDRAW",
-    "WITHDRAW_TOKEN",
     "Act",
     "ActName",
     "Answer",
-    "AnswerContext",
     "AnswerModel",
     "AnswerPlace",
     "Backup",
     "CasePlace",
-    "Compared",
     "Comparison",
     "ConfirmedCase",
     "Cursor",
@@ -256,25 +227,20 @@ __all__ = [
     "Freeze",
     "FrozenQuery",
     "Generated",
-    "Guidelines",
     "JudgmentAct",
     "Keeper",
     "Length",
     "Member",
-    "Part",
     "PassageFiles",
     "Project",
     "Qrels",
     "RankingFile",
     "Replaced",
-    "Restored",
     "Role",
-    "Rule",
     "Runs",
     "Schedule",
     "Sought",
     "Student",
-    "Token",
     "acted_since",
     "acting_with",
     "activity",
@@ -323,7 +289,6 @@ __all__ = [
     "decline_double",
     "deepest_rank",
     "done_queries",
-    "door_file",
     "double_of",
     "doubles",
     "doubles_of",
@@ -331,7 +296,6 @@ __all__ = [
     "dues",
     "elsewhere",
     "end_freeze",
-    "engine_config",
     "expected_objects",
     "find_answer_model",
     "find_door",
@@ -417,7 +381,6 @@ __all__ = [
     "set_schedule",
     "source_of",
     "sources",
-    "spill_folder",
     "split_response",
     "stage",
     "stage_judgments",
@@ -433,7 +396,6 @@ __all__ = [
     "unknown_queries",
     "unreadable_tables",
     "verdicts",
-    "verify",
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",

@@ -30,8 +30,6 @@ class ConfirmedCase:
     note: str
     author: str
     confirmed_at: datetime
-    withdrawn_by: str | None = None
-    withdrawn_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -99,22 +97,21 @@ def _withdraw(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool
     return bool(changed[0][0])
 
 
-def confirmed_cases(project: Project, generator_key: int | None = None, withdrawn: bool = False) -> list[ConfirmedCase]:
+def confirmed_cases(project: Project, generator_key: int | None = None) -> list[ConfirmedCase]:
     """The cases that people confirmed, in the order in which they did.
 
     Args:
         generator_key: only about the answers of this generator; of all for None.
-        withdrawn: whether those are among them that were taken back.
     """
     return [
         ConfirmedCase(*row)
         for row in project.rows(
-            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at,"
-            " withdrawn_by, withdrawn_at FROM answer_cases c JOIN queries USING (query_key)"
+            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at"
+            " FROM answer_cases c JOIN queries USING (query_key)"
             " JOIN generators g USING (generator_key)"
-            " WHERE ($generator IS NULL OR generator_key = $generator) AND ($withdrawn OR withdrawn_at IS NULL)"
+            " WHERE ($generator IS NULL OR generator_key = $generator) AND withdrawn_at IS NULL"
             " ORDER BY case_key",
-            {"generator": generator_key, "withdrawn": withdrawn},
+            {"generator": generator_key},
         )
     ]
 

@@ -105,11 +105,6 @@ class Database:
         """Whether this thread is inside a block that has a cursor."""
         return bool(getattr(self._mine, "blocks", 0))
 
-    @property
-    def last_commit(self) -> int:
-        """A number that is another one after every transaction that may have changed the file."""
-        return self.last_commit_for(None)
-
     def last_commit_for(self, sql: str | None) -> int:
         """A number that is another one after every transaction that may have changed what a statement gives."""
         commits = _last_commits.get(self._file, {})

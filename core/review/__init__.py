@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from core.review.adjudication import (
-    AGREED,
     STANDINGS,
     Contested,
-    Decision,
     Place,
     Standing,
     accept_agreed,
@@ -68,7 +66,6 @@ from core.review.standing import (
 )
 
 __all__ = [
-    "AGREED",
     "NONE",
     "NO_REASON",
     "STANDINGS",
@@ -83,7 +80,6 @@ __all__ = [
     "Check",
     "CheckNext",
     "Contested",
-    "Decision",
     "Desk",
     "Edits",
     "Effect",

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from core.server.ending import stopping_commands
 from core.server.guarding import TooMuch, check_host, check_origin
-from core.server.holding import held, hold, let_go, open_doors, with_role
-from core.server.matrix import FOR_EVERY_TOKEN, Way, ways
+from core.server.holding import hold, let_go, open_doors, with_role
 from core.server.routes import routes
 from core.server.sending import send_at_once
 
 __all__ = [
-    "FOR_EVERY_TOKEN",
     "TooMuch",
-    "Way",
     "check_host",
     "check_origin",
-    "held",
     "hold",
     "let_go",
     "open_doors",
     "routes",
     "send_at_once",
     "stopping_commands",
-    "ways",
     "with_role",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
-from core.study.evaluations import BESIDE, Compared, boards_to_choose_by, compare_choices, score_table
+from core.study.evaluations import BESIDE, boards_to_choose_by, compare_choices
 from core.study.figures import (
     PANEL_MEASURES,
     BoardChoice,
@@ -32,7 +32,7 @@ from core.study.meta_table import (
     full_name,
     meta_table,
 )
-from core.study.question_verdicts import MEANINGS, Verdict
+from core.study.question_verdicts import MEANINGS
 from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
 from core.study.significance import (
     CORRECTIONS,
@@ -64,7 +64,6 @@ __all__ = [
     "BankWorth",
     "BoardChoice",
     "Cell",
-    "Compared",
     "Correction",
     "Difference",
     "Examinees",
@@ -79,7 +78,6 @@ __all__ = [
     "Test",
     "ToGrade",
     "Unjudged",
-    "Verdict",
     "VerdictCounts",
     "alike",
     "bank_summary",
@@ -105,7 +103,6 @@ __all__ = [
     "panel",
     "query_points",
     "remembered_pairs",
-    "score_table",
     "select",
     "system_points",
     "to_grade",

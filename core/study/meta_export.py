@@ -120,9 +120,9 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
     return "\n".join(lines) + "\n"
 
 
-def _some(where: Sequence[str], most: int = 3) -> str:
-    rest = len(where) - most
-    return "; ".join(where[:most]) + (f"; and {rest} more" if rest > 0 else "")
+def _some(where: Sequence[str]) -> str:
+    rest = len(where) - 3
+    return "; ".join(where[:3]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _latex_cell(cell: Cell, name: str, digits: int) -> str:

@@ -22,18 +22,18 @@ from core.audit import (
     board_of,
     cannot_say,
     design,
-    difference,
     draw,
     end_batch,
     find_audit,
-    gather,
     judge,
     methods,
     notice,
     read_facts,
     told_apart,
 )
+from core.audit.facts import gather
 from core.audit.forecasting import forecast_of
+from core.audit.rows import Difference
 from core.exchange import bundle, bundle_again, export_project, import_project
 from core.labels import Policy
 from core.leaderboard import leaderboard
@@ -44,6 +44,17 @@ from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch,
 from tests.made.projects import copy_of, fill, only_read
 from tests.made.projects import judge as import_judgments
 from tests.made.refusals import refusal
+
+
+def difference(board: AuditBoard, first: str, second: str) -> Difference:
+    """Two systems of a board compared, the first minus the second."""
+    for one in board.differences:
+        if (one.first, one.second) == (first, second):
+            return one
+        if (one.second, one.first) == (first, second):
+            low, high = (None if end is None else -end for end in (one.high, one.low))
+            return Difference(first, second, -one.value, low, high, one.p, one.adjusted)
+    raise KeyError((first, second))
 
 
 def audited(project: Project) -> None:

@@ -14,6 +14,7 @@ import pytest
 from core.audit import (
     Audit,
     Goal,
+    Hand,
     assessors,
     batches,
     cannot_say,
@@ -23,12 +24,13 @@ from core.audit import (
     end_batch,
     find_audit,
     give_back,
-    hand,
     judge,
     look,
     skip,
     take_back,
 )
+from core.audit.dealing import _hands, _own
+from core.audit.state import read_state
 from core.errors import NotAllowed
 from core.project import (
     Project,
@@ -48,6 +50,13 @@ from tests.made.projects import judge as whole_judgments
 from tests.made.refusals import refusal
 
 NOW = timedelta(0)
+
+
+def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
+    """The query that an assessor holds; None if they hold none."""
+    state = project.read(lambda cursor: read_state(cursor, audit))
+    held = _hands(project, audit, assessor, state, _own(state, assessor))
+    return held[0] if held else None
 
 
 def plan_and_draw(project: Project) -> None:

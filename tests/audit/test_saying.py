@@ -16,13 +16,13 @@ from core.audit import (
     circularity,
     design,
     draw,
-    family_of,
     find_audit,
     forecast,
     look,
     methods,
 )
 from core.audit.calibrating import rating_cuts
+from core.audit.circularity import family_of
 from core.catalogue import named_graders
 from core.labels import Policy
 from core.project import Project, state_families

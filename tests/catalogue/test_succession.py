@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.catalogue import Succession, graders, put_grader, succession
+from core.catalogue import graders, put_grader, succession
+from core.catalogue.succession import Succession
 from core.grading import jobs
 from core.grading.jobs import JOBS, end, start
 from core.project import Project

@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 from core.bank import bank_for
-from core.exchange import FILES, import_files, is_demo, make_demo
+from core.exchange import import_files, is_demo, make_demo
+from core.exchange.demo import FILES
 from core.formats import Source
 from core.pipelines import exam_items
 from core.project import Project, open_project

@@ -22,10 +22,10 @@ from core.formats import (
     read_responses,
     read_run_lines,
     read_samples,
-    write_answer_verdicts,
     write_board_tsv,
     write_matrix,
 )
+from core.formats.answer_verdicts import write_answer_verdicts
 from core.formats.answers import write_answers
 from core.formats.graded import read_graded, write_graded
 from core.formats.passages import read_passages, write_passages

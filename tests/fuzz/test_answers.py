@@ -8,11 +8,14 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.graders import Parsed, ill_formed, parse_list, parse_rating, parse_yes_no, unanswerable
+from core.graders import ill_formed, parse_list, unanswerable
 from core.graders.reading.parsing import (
+    Parsed,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
+    parse_rating,
+    parse_yes_no,
     settled_letter,
     settled_rating,
     settled_yes_no,

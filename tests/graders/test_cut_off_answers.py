@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from core.graders import Parsed
 from core.graders.endpoint.chat import Dialect, Request, prepare, read_answer
 from core.graders.prompts.prompt import built_in
 from core.graders.reading.answers import read
 from core.graders.reading.calls import Call
+from core.graders.reading.parsing import Parsed
 
 
 def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Parsed:

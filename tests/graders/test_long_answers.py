@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.graders import parse_list, parse_rating, parse_yes_no
+from core.graders import parse_list
 from core.graders.endpoint.redaction import redact
-from core.graders.reading.parsing import parse_json_rating, parse_letter, settled_letter, settled_rating, settled_yes_no
+from core.graders.reading.parsing import (
+    parse_json_rating,
+    parse_letter,
+    parse_rating,
+    parse_yes_no,
+    settled_letter,
+    settled_rating,
+    settled_yes_no,
+)
 from core.speaking import signs
 
 SIZE = 1 << 17

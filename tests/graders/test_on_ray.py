@@ -25,13 +25,13 @@ from core.grading import (
     Scope,
     jobs,
     make_plan,
-    pairs_to_grade,
     run_job,
     take_in,
     take_in_grades,
     usual_settings,
     write_missing,
 )
+from core.grading.pairs import pairs_to_grade
 from core.grading.replies import Taking
 from core.project import Project, open_project
 from core.types import Grade, GraderSpec, Question

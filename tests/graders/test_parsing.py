@@ -10,16 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graders import Parsed, ill_formed, parse_list, parse_rating, parse_yes_no, unanswerable
+from core.graders import ill_formed, parse_list, unanswerable
 from core.graders.reading.parsing import (
     NO_JSON,
     NO_RATING,
     SERVICE,
     UNANSWERABLE,
+    Parsed,
     no_answer,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
+    parse_rating,
+    parse_yes_no,
     settled_letter,
     settled_rating,
     settled_yes_no,

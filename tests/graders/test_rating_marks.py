@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import Parsed, parse_rating
-from core.graders.reading.parsing import NO_RATING, settled_rating
+from core.graders.reading.parsing import NO_RATING, Parsed, parse_rating, settled_rating
 
 
 @pytest.mark.parametrize(

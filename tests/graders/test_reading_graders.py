@@ -15,7 +15,6 @@ from core.catalogue import prices, set_price
 from core.exchange import graded_file, import_files
 from core.formats import Source
 from core.graders import (
-    INJECTIONS,
     Price,
     Prompt,
     ReadingGrader,
@@ -28,20 +27,11 @@ from core.graders import (
     write_prompt,
 )
 from core.graders.endpoint.chat import AROUND_PROMPT
+from core.graders.reading.injections import INJECTIONS
 from core.graders.reading.parsing import RULES_VERSION
-from core.grading import (
-    Progress,
-    Request,
-    Scope,
-    first_prompt,
-    make_plan,
-    pair_to_try,
-    pairs_to_grade,
-    price_tag,
-    questions_to_try,
-    run_job,
-    with_texts,
-)
+from core.grading import Progress, Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
+from core.grading.pairs import pairs_to_grade, with_texts
+from core.grading.price_tag import first_prompt
 from core.labels import Policy, basis, coverage, labels, override
 from core.leaderboard import leaderboard
 from core.project import Project, add_queries

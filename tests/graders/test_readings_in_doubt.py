@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import Parsed, parse_rating, parse_yes_no
-from core.graders.reading.parsing import settled_rating
+from core.graders.reading.parsing import Parsed, parse_rating, parse_yes_no, settled_rating
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import Parsed, parse_list, parse_rating, parse_yes_no, without_thoughts
+from core.graders import parse_list, without_thoughts
 from core.graders.prompts.prompt import built_in
 from core.graders.reading.answers import is_of_schema, read
 from core.graders.reading.calls import Call, Completion
 from core.graders.reading.parsing import (
+    Parsed,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
     parse_object,
+    parse_rating,
+    parse_yes_no,
     settled_letter,
     settled_rating,
     settled_yes_no,
 )
 from core.graders.reading.reasoning import opened_reasoning, reasoning_length
 from core.graders.reading.settled import settled
-from core.pipelines import ParsedItem, parse_item
+from core.pipelines.item_parsing import ParsedItem, parse_item
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [

@@ -16,7 +16,8 @@ from core.errors import FileError
 from core.exchange import import_files
 from core.formats import Source
 from core.graders import Grader, acting, make_grader, naming
-from core.grading import Request, TakenIn, jobs, make_plan, run_job, take_in, write_missing
+from core.grading import Request, jobs, make_plan, run_job, take_in, write_missing
+from core.grading.replies import TakenIn
 from core.project import Project, add_passages
 from core.types import Passage, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat

@@ -30,11 +30,11 @@ from core.grading import (
     current_job,
     jobs,
     make_plan,
-    pairs_to_grade,
     price_tag,
     run_job,
     start_job,
 )
+from core.grading.pairs import pairs_to_grade
 from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, open_project, pool_depth, refresh_pool
 from core.review import changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.graders import built_in, make_grader
-from core.grading import read_before
+from core.grading.prefixes import read_before
 
 
 def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_on() -> None:

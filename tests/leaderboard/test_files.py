@@ -15,7 +15,7 @@ from core.errors import InputError
 from core.exchange import export_grades
 from core.labels import Policy
 from core.leaderboard import GradeFiles, files, leaderboard, leaderboard_of_files
-from core.project import engine_config, spill_folder
+from core.project.engine_memory import engine_config, spill_folder
 from core.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.shell import printed, shell_on

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.item_response import Design, Items, Model, factor_design, probability
+from core.measures.item_response import Model, probability
+from core.measures.item_response.design import Design, factor_design
+from core.measures.item_response.model import Items
 
 ADDED: Mapping[str, Mapping[str, float]] = {
     "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},

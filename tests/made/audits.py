@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from core.audit import LEASE, Audit, Card, Hand, deal_ahead, judge
+from core.audit import Audit, Card, Hand, deal_ahead, judge
+from core.audit.dealing import LEASE
 from core.project import Project
 from core.types import Question
 from tests.made.projects import fill

@@ -1,6 +1,5 @@
 """The injections, under the name by which tests know them."""
 
-from core.graders import INJECTIONS
-from core.graders.reading.injections import Injection
+from core.graders.reading.injections import INJECTIONS, Injection
 
 __all__ = ["INJECTIONS", "Injection"]

@@ -171,7 +171,7 @@ def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Proje
 def new_project(path: Path) -> Project:
     """What `create` makes, copied: going through every migration again takes five times as long."""
     project = copied(_empty(), path)
-    _made[project] = project._database.last_commit, ()
+    _made[project] = project._database.last_commit_for(None), ()
     return project
 
 
@@ -189,7 +189,7 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
         what: says all of it, as nothing else does.
     """
     at, before = _made.get(project, (None, ()))
-    if at != project._database.last_commit:
+    if at != project._database.last_commit_for(None):
         do()
         return
     done = (*before, what)
@@ -197,7 +197,7 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
     if file is None:
         do()
     _files[done] = _replaced(project, file) if done in _files else None
-    _made[project] = project._database.last_commit, done
+    _made[project] = project._database.last_commit_for(None), done
 
 
 def _replaced(project: Project, file: File | None) -> File:

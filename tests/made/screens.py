@@ -111,9 +111,10 @@ def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project
 def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """The project `looked_at` of a module, for a test that only looks at it; one that changes it fails."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(looked_at.path.parent))
-    before = looked_at._database.last_commit
+    database = looked_at._database
+    before = database.last_commit_for(None)
     yield looked_at
-    assert looked_at._database.last_commit == before, "others look at this project: take one of your own to change"
+    assert database.last_commit_for(None) == before, "others look at this project: take one of your own to change"
 
 
 def visit(name: str, **query: str | list[str]) -> AppTest:

@@ -17,18 +17,17 @@ from core.measures.answers import (
     TEXT_SCORES,
     against_people,
     best,
-    best_threshold,
-    contains,
     conventional,
     correlate_queries,
     greedy_f1,
     halves_test,
-    harmonic,
-    plain,
     retrieved,
     score,
     threshold_curve,
 )
+from core.measures.answers.people import best_threshold
+from core.measures.answers.retrieved import harmonic
+from core.measures.answers.texts import contains, plain
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
 

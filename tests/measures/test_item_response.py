@@ -14,27 +14,20 @@ from core.measures.item_response import (
     MODELS,
     Bounded,
     EstimatorName,
-    Items,
     Model,
-    Objective,
     analyse,
-    bootstrap_items,
-    components,
-    factor_design,
-    fit,
-    fit_statistics,
-    flat_design,
     information,
     information_by_category,
-    interval,
-    item_errors,
-    item_rmse,
-    log_likelihood,
     mean_information,
-    peak,
     probability,
-    student_abilities,
 )
+from core.measures.item_response.components import components, student_abilities
+from core.measures.item_response.design import factor_design, flat_design
+from core.measures.item_response.joint import fit
+from core.measures.item_response.likelihood import Objective, log_likelihood
+from core.measures.item_response.model import Items, peak
+from core.measures.item_response.statistics import fit_statistics, item_rmse
+from core.measures.item_response.uncertainty import bootstrap_items, interval, item_errors
 from core.measures.means import wilson
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples

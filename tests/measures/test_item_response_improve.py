@@ -9,20 +9,20 @@ import pytest
 
 from core.measures.item_response import (
     CRITERIA,
-    FAULTS,
     GRID,
     Criterion,
     analyse,
     design_of,
-    fit,
     improve,
     item_rest,
-    linked,
     mean_information,
     plant,
     probability,
-    worth,
 )
+from core.measures.item_response.improve import linked
+from core.measures.item_response.joint import fit
+from core.measures.item_response.planted import FAULTS
+from core.measures.item_response.worth import worth
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import refusal
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.measures.item_response import (
-    GradedItems,
-    fit_graded,
-    fit_marginal,
-    graded_chances,
-    graded_information,
-    information,
-)
+from core.measures.item_response import fit_graded, fit_marginal, graded_information, information
+from core.measures.item_response.marginal import GradedItems, graded_chances
 from core.measures.item_response.model import Items
 from tests.made.answers import correlation
 from tests.made.refusals import refusal
@@ -50,9 +44,7 @@ def test_answers_that_are_missing_do_not_move_the_items() -> None:
     answers = lsat6()
     hidden = answers.copy()
     hidden[np.random.default_rng(0).random(answers.shape) < 0.1] = np.nan
-    assert fit_marginal(hidden, priors=True).items.b == pytest.approx(
-        fit_marginal(answers, priors=True).items.b, abs=0.5
-    )
+    assert fit_marginal(hidden).items.b == pytest.approx(fit_marginal(answers).items.b, abs=0.5)
 
 
 def graded_answers(items: GradedItems, theta: np.ndarray, seed: int) -> np.ndarray:

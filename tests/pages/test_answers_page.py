@@ -118,7 +118,8 @@ def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> No
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = html(app)
-    for choice in choosing(choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2), "common").choices:
+    tables = choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2)
+    for choice in choosing(tables, "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
     assert "ρ, refined" in html(visit("answers", view="Correlation"))

@@ -12,7 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from core import bank
 from core.bank import drafts, put_draft
-from core.exchange import FILES, import_files
+from core.exchange import import_files
+from core.exchange.demo import FILES
 from core.formats import Source
 from core.types import Question
 from tests.made.browser import (

@@ -15,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 from core import bank
 from core.bank import counts
 from core.cli import cli
-from core.exchange import FILES, import_files
+from core.exchange import import_files
+from core.exchange.demo import FILES
 from core.formats import Source
 from core.labels import override
 from core.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule

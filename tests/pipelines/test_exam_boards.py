@@ -21,7 +21,6 @@ from core.pipelines import (
     Sit,
     abilities,
     add_student,
-    best_classical,
     by_topic,
     compare,
     exam_board,
@@ -30,6 +29,7 @@ from core.pipelines import (
     responses,
     sit,
 )
+from core.pipelines.boards import best_classical
 from core.project import Project, Student
 from tests.made.exams import put_exam
 from tests.made.refusals import refusal

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pipelines import Item, Thresholds, check, judged, measure, usual_thresholds, value_row
-from core.pipelines.item_filters import VALUE_COLUMNS, kept_vectors
+from core.pipelines import Item, Thresholds, judged, usual_thresholds, value_row
+from core.pipelines.item_filters import VALUE_COLUMNS, Checked, Encode, kept_vectors, measure
 from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
 from core.project import Project
 from tests.made.refusals import refusal
@@ -31,6 +31,12 @@ def counted(texts: Sequence[str]) -> np.ndarray:
     """Vectors of letters, so that cosines can be told by hand and no model is needed."""
     rows = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32) + 1e-6
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[Checked]:
+    """All values of items, and the rules that each breaks; without thresholds, those that remove 5 % each."""
+    values = measure(items, encode)
+    return judged(values, usual_thresholds(values) if thresholds is None else thresholds)
 
 
 def test_the_nearest_gram_of_a_source_is_found_with_its_similarity() -> None:
@@ -102,10 +108,10 @@ def test_what_an_item_lacks_is_not_zero() -> None:
 def test_questions_that_name_their_source_say_by_which_pattern(
     text: str, pattern: int | None, words_hit: str | None
 ) -> None:
-    (checked,) = check([replace(ITEM, text=text)], replace(OFF, self_contained=True), counted)
+    (checked,) = check([replace(ITEM, text=text)], replace(OFF, self_contained=True), encode=counted)
     found = [(hit.value, hit.one) for hit in checked.hits]
     assert found == ([] if pattern is None else [(float(pattern), words_hit)])
-    assert check([replace(ITEM, text=text)], OFF, counted)[0].hits == (), "an exam may switch the rule off"
+    assert check([replace(ITEM, text=text)], OFF, encode=counted)[0].hits == (), "an exam may switch the rule off"
 
 
 @pytest.mark.parametrize(
@@ -121,14 +127,14 @@ def test_questions_that_name_their_source_say_by_which_pattern(
     ],
 )  # fmt: skip
 def test_choices_that_cannot_be_told_apart_or_shuffled_are_found(choices: tuple[str, ...], rules: list[str]) -> None:
-    (checked,) = check([replace(ITEM, choices=choices)], OFF, counted)
+    (checked,) = check([replace(ITEM, choices=choices)], OFF, encode=counted)
     assert [hit.rule for hit in checked.hits] == rules
 
 
 def test_items_that_ask_the_same_name_each_other() -> None:
     again = replace(ITEM, question_id="exam/2", text=ITEM.text.replace("coast", "coasts"))
     other = replace(ITEM, question_id="exam/3", text="zzzzzzzz qqqqqqq jjjjjjj xxxxxx?", key=ITEM.choices[2])
-    first, second, third = check([ITEM, again, other], replace(OFF, near=0.95), counted)
+    first, second, third = check([ITEM, again, other], replace(OFF, near=0.95), encode=counted)
     assert [(hit.rule, hit.one, hit.other) for hit in first.hits] == [("near duplicate", ITEM.text, again.text)]
     assert (first.values.near_id, second.values.near_id) == ("exam/2", "exam/1")
     assert third.hits == () and third.values.near is not None

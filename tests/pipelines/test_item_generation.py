@@ -16,18 +16,9 @@ from core.catalogue import set_price
 from core.errors import GradingError, InputError
 from core.graders import Control, Price, built_in
 from core.grading import Drafter, make_drafter
-from core.pipelines import (
-    Wanted,
-    chunks_to_ask,
-    exam_items,
-    generate_items,
-    generation_price,
-    making_of,
-    proposed_items,
-    shuffle_seed,
-    shuffled,
-    statistics,
-)
+from core.pipelines import Wanted, exam_items, generate_items, generation_price, making_of, proposed_items, statistics
+from core.pipelines.item_generation import chunks_to_ask
+from core.pipelines.item_parsing import shuffle_seed, shuffled
 from core.project import Project, activity, add_passages, add_queries, write_runs
 from core.project.runs import stage_rankings
 from core.types import Passage, Query, Ranked

@@ -11,23 +11,13 @@ import pytest
 from core import bank
 from core.bank import set_categories
 from core.errors import FileError
-from core.pipelines import (
-    Item,
-    bloom,
-    built_in_keywords,
-    categories,
-    check,
-    exam_items,
-    keywords,
-    question_types,
-    set_keywords,
-    statistics,
-)
+from core.pipelines import Item, categories, exam_items, set_keywords, statistics
+from core.pipelines.item_categories import bloom, built_in_keywords, keywords, question_types
 from core.project import Project, add_queries
 from core.types import Query, Question
 from tests.made.projects import copy_of
 from tests.made.refusals import refusal
-from tests.pipelines.test_item_filters import counted
+from tests.pipelines.test_item_filters import check, counted
 
 
 def item(at: int, choices: tuple[str, ...], key: int | None, text: str = "What is it?", **more: object) -> Item:

@@ -30,9 +30,9 @@ from core.project import (
     schedule,
     set_aside,
     set_schedule,
-    verify,
 )
 from core.project import backups as listed
+from core.project.backups import verify
 from core.types import Question
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project

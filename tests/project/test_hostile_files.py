@@ -14,17 +14,8 @@ import core
 from core import cli
 from core.errors import InputError, ProjectError
 from core.exchange import check
-from core.project import (
-    Project,
-    connected,
-    create,
-    migrations,
-    open_project,
-    peek_members,
-    restore,
-    schema,
-    verify,
-)
+from core.project import Project, connected, create, migrations, open_project, peek_members, restore, schema
+from core.project.backups import verify
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project

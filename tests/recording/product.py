@@ -23,7 +23,8 @@ import core
 from core import cli, server
 from core.cli import options
 from core.cli.reading import READING
-from core.project import CONFIG, find_door, open_project
+from core.project import find_door, open_project
+from core.project.engine_memory import CONFIG
 
 # Sums of floating-point numbers depend on how many threads share the rows.
 CONFIG["threads"] = 1

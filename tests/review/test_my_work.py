@@ -10,16 +10,8 @@ import pytest
 
 from core.bank import Generation, add_generations, put_draft, reject, save_drafts
 from core.errors import NotAllowed
-from core.project import (
-    Guidelines,
-    Project,
-    done_queries,
-    guidelines,
-    judging,
-    mark_done,
-    set_guidelines,
-    set_member,
-)
+from core.project import Project, done_queries, guidelines, judging, mark_done, set_guidelines, set_member
+from core.project.teamwork import Guidelines
 from core.review import Presence, my_work, shares
 from core.types import Question
 from tests.made.projects import copy_of, fill

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from core.project import CONFIG
+from core.project.engine_memory import CONFIG
 from core.server import hold, let_go, open_doors, routes, send_at_once
 
 CONFIG["threads"] = 1

@@ -10,13 +10,14 @@ import pytest
 
 from core.cli.guests import act_of
 from core.project import ACTS, ROLES, Project, Role, open_project, set_member
-from core.server import FOR_EVERY_TOKEN, routes, ways
+from core.server import routes
 from core.server.words import commands
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
 from tests.server import hostile
 from tests.server.api import Api
 from tests.server.conftest import made_tokens
+from tests.server.ways import FOR_EVERY_TOKEN, ways
 
 SECRETS = (b"A?", b"B?")
 """The questions."""

@@ -21,7 +21,8 @@ import pytest
 from core import cli
 from core.cli.reading import READING
 from core.exchange import publications
-from core.project import door_file, find_door, make_door, open_project
+from core.project import find_door, make_door, open_project
+from core.project.doors import door_file
 from core.server import running
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well

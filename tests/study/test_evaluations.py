@@ -6,7 +6,8 @@ from core.bank import question_text_key
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
-from core.study import BoardChoice, boards_to_choose_by, compare_choices, score_table
+from core.study import BoardChoice, boards_to_choose_by, compare_choices
+from core.study.evaluations import score_table
 from core.types import GraderSpec
 from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS

@@ -270,12 +270,6 @@ def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool 
     return bool(tokenizer.get("chat_template")) or _at_hand(name_or_folder, revision, "chat_template.jinja") is not None
 
 
-def is_seq2seq(name_or_folder: str, revision: str | None = None) -> bool | None:
-    """Whether a model has an encoder and a decoder; None where this computer does not have its files yet."""
-    config = _small_file(name_or_folder, revision, "config.json")
-    return None if config is None else bool(config.get("is_encoder_decoder"))
-
-
 def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[str, Any] | None:
     file = _at_hand(name_or_folder, revision, name)
     if file is None:

@@ -15,19 +15,11 @@ from core.measures.answers.cases import (
     settled,
 )
 from core.measures.answers.correlating import QueryCorrelation, correlate_queries
-from core.measures.answers.matches import TEXT_SCORES, Score, best, greedy_f1
-from core.measures.answers.people import (
-    Against,
-    Point,
-    Tested,
-    against_people,
-    best_threshold,
-    halves_test,
-    threshold_curve,
-)
-from core.measures.answers.retrieved import Conventional, Retrieved, conventional, harmonic, retrieved
+from core.measures.answers.matches import TEXT_SCORES, best, greedy_f1
+from core.measures.answers.people import Against, Point, Tested, against_people, halves_test, threshold_curve
+from core.measures.answers.retrieved import Conventional, Retrieved, conventional, retrieved
 from core.measures.answers.scoring import Scored, score
-from core.measures.answers.texts import NEAR, containing, contains, likeness, plain
+from core.measures.answers.texts import NEAR, likeness
 
 __all__ = [
     "CASES",
@@ -42,7 +34,6 @@ __all__ = [
     "Proposal",
     "QueryCorrelation",
     "Retrieved",
-    "Score",
     "Scored",
     "Tested",
     "Texts",
@@ -50,16 +41,11 @@ __all__ = [
     "Verdicts",
     "against_people",
     "best",
-    "best_threshold",
-    "containing",
-    "contains",
     "conventional",
     "correlate_queries",
     "greedy_f1",
     "halves_test",
-    "harmonic",
     "likeness",
-    "plain",
     "propose",
     "retrieved",
     "score",

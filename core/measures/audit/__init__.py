@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from core.measures.audit.batches import (
-    Batch,
-    Corrected,
-    combined_weights,
-    correct,
-    missing_bounds,
-    predict_batches,
-    response,
-)
+from core.measures.audit.batches import Batch, Corrected, combined_weights, correct, missing_bounds, predict_batches
 from core.measures.audit.bias import group_bias, machine_bias
 from core.measures.audit.boards import kendall_bounds, true_correlation
-from core.measures.audit.calibration import Meaning, Threshold, balanced, cut_points, meanings, thresholds
-from core.measures.audit.design import (
-    AIMS,
-    FLOOR,
-    Aim,
-    chances,
-    draw,
-    importance,
-    planned_chances,
-    shares,
-    uniforms,
-)
-from core.measures.audit.estimate import (
-    CONFIDENCE,
-    VARIANCES,
-    Comparisons,
-    Estimates,
-    Variance,
-    alike,
-    compare,
-    estimates,
-    p_values,
-    quantile,
-)
-from core.measures.audit.labels import (
-    Confusion,
-    Quality,
-    Rate,
-    confusion,
-    quality,
-    statistic,
-)
+from core.measures.audit.calibration import balanced, cut_points, meanings, thresholds
+from core.measures.audit.design import FLOOR, chances, draw, importance, planned_chances, shares
+from core.measures.audit.estimate import VARIANCES, Comparisons, Estimates, Variance, alike, compare, estimates
+from core.measures.audit.labels import Quality, Rate, quality
 from core.measures.audit.order import composite
 from core.measures.audit.planning import (
     expected_width,
@@ -52,46 +16,24 @@ from core.measures.audit.planning import (
     judgments_needed,
     judgments_to_tell,
 )
-from core.measures.audit.prediction import (
-    FEWEST,
-    FOLDS,
-    Features,
-    Pool,
-    design_matrix,
-    features,
-    folds_of,
-    pool_of,
-    predictions,
-    ridge,
-)
+from core.measures.audit.prediction import Pool, pool_of
 from core.measures.audit.spread import expected_spread, residual_spread
-from core.measures.audit.stopping import Told, best, better, level_at, precise, simultaneous, spending
-from core.measures.audit.weights import Array, Flags, Item, LinearMeasure, Weights, linear_measure
+from core.measures.audit.stopping import best, better, level_at, precise, simultaneous
+from core.measures.audit.weights import Array, Flags, LinearMeasure, Weights, linear_measure
 
 __all__ = [
-    "AIMS",
-    "CONFIDENCE",
-    "FEWEST",
     "FLOOR",
-    "FOLDS",
     "VARIANCES",
-    "Aim",
     "Array",
     "Batch",
     "Comparisons",
-    "Confusion",
     "Corrected",
     "Estimates",
-    "Features",
     "Flags",
-    "Item",
     "LinearMeasure",
-    "Meaning",
     "Pool",
     "Quality",
     "Rate",
-    "Threshold",
-    "Told",
     "Variance",
     "Weights",
     "alike",
@@ -102,16 +44,12 @@ __all__ = [
     "combined_weights",
     "compare",
     "composite",
-    "confusion",
     "correct",
     "cut_points",
-    "design_matrix",
     "draw",
     "estimates",
     "expected_spread",
     "expected_width",
-    "features",
-    "folds_of",
     "group_bias",
     "guessed_spread",
     "importance",
@@ -123,22 +61,14 @@ __all__ = [
     "machine_bias",
     "meanings",
     "missing_bounds",
-    "p_values",
     "planned_chances",
     "pool_of",
     "precise",
     "predict_batches",
-    "predictions",
     "quality",
-    "quantile",
     "residual_spread",
-    "response",
-    "ridge",
     "shares",
     "simultaneous",
-    "spending",
-    "statistic",
     "thresholds",
     "true_correlation",
-    "uniforms",
 ]

@@ -36,8 +36,7 @@ from core.errors import InputError
 from core.measures.audit.weights import Array, Flags, Item
 
 Aim: TypeAlias = Literal["scores", "differences"]
-AIMS: tuple[Aim, ...] = ("scores", "differences")
-"""What the intervals should be narrow for: the scores of systems, or the differences between them."""
+"""Quantities whose intervals should be narrow: the scores of systems, or the differences between them."""
 
 FLOOR = 0.1
 """The least chance of a passage that has any weight, as a share of the chance that all would have alike."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,8 +16,6 @@ Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Item: TypeAlias = tuple[str, str]
 """A passage of a pool: (query_id, passage_id)."""
-Rankings: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
-"""By system and query, the ids of its passages, best first."""
 
 _DEEPEST = 1_000
 _NAME = re.compile(

@@ -22,7 +22,6 @@ _LOG_WEIGHTS: Array = _LOG_DENSITY - np.log(np.exp(_LOG_DENSITY).sum())
 _D, _B, _G = (0.05, 6.0), (-6.0, 6.0), (0.001, 0.5)
 _LEAST_STEP, _MOST_STEP = 0.01, 8.0
 # Rows of posterior weights that are held at once.
-_CHUNK = 20_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class GradedFit:
     converged: bool
 
 
-def fit_marginal(responses: Array, model: Model = "2pl", priors: bool = False) -> MarginalFit:
+def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     """Fit items by the marginal likelihood: every student's ability is drawn from a standard normal.
 
     Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981; here the
@@ -77,8 +76,7 @@ def fit_marginal(responses: Array, model: Model = "2pl", priors: bool = False) -
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        model: of the items; 3pl takes the priors of `map` in any case, without which guessing is not determined.
-        priors: whether discrimination and difficulty have the priors of `map` too.
+        model: of the items; 3pl takes the priors of `map`, without which guessing is not determined.
 
     Raises:
         InputError: the responses are no such table, or hold no answer.
@@ -88,7 +86,6 @@ def fit_marginal(responses: Array, model: Model = "2pl", priors: bool = False) -
     patterns, counts, place = _patterns(table)
     right, wrong = (patterns == 1).astype(float), (patterns == 0).astype(float)
     n = table.shape[1]
-    priors = priors or model == "3pl"
 
     def split(vector: Array) -> Items:
         b, *others = np.split(vector, n * np.arange(1, len(kinds)))
@@ -116,7 +113,7 @@ def fit_marginal(responses: Array, model: Model = "2pl", priors: bool = False) -
             "d": (v * (_NODES[:, None] - items.b)).sum(axis=0),
             "g": (u * (1 - s)).sum(axis=0),
         }
-        if priors:
+        if model == "3pl":
             for kind in kinds:
                 of_items, slope = PRIORS[kind](getattr(items, kind))
                 total += float(of_items.sum())

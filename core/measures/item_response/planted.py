@@ -10,7 +10,7 @@ import numpy as np
 
 from core.measures.item_response.design import Design
 from core.measures.item_response.estimators import EstimatorName
-from core.measures.item_response.joint import Fit, fit
+from core.measures.item_response.joint import fit
 from core.measures.item_response.model import Array, Model
 from core.measures.item_response.worth import CRITERIA, Criterion, ItemWorth, worth
 
@@ -75,7 +75,6 @@ def plant(
     items: Sequence[str],
     model: Model = "3pl",
     estimator: EstimatorName = "map",
-    begin: Fit | None = None,
     seed: int = 0,
 ) -> list[Planting]:
     """Spoil a share of the items by each fault in turn, fit again, and count those that each criterion puts last.
@@ -86,7 +85,6 @@ def plant(
         responses: m x n; 1 right, 0 wrong, NaN not answered; left as they are.
         design: of the m students.
         items: n ids.
-        begin: a fit to these responses, to start from.
         seed: of the dice that choose items and answers.
 
     Returns:
@@ -96,7 +94,7 @@ def plant(
         InputError: the responses are no such table, or hold no answer.
     """
     table = np.asarray(responses, float)
-    begin = begin or fit(table, design, model, estimator, starts=1)
+    begin = fit(table, design, model, estimator, starts=1)
     planted, last = (max(1, round(len(items) * share)) for share in (SHARE, LAST))
     found = []
     for fault, spoil in FAULTS.items():

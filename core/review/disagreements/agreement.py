@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from core.measures import (
     Coefficient,
@@ -22,8 +22,6 @@ from core.measures import (
 from core.project import Project
 from core.review.disagreements.sides import Rater, Side, match
 from core.tables import LATEX
-
-Order = Literal["worst", "left", "right"]
 
 
 @dataclass(frozen=True, eq=False)

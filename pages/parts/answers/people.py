@@ -15,7 +15,7 @@ from pages.parts.shared import charts, presses, ui
 from pages.parts.shared.html import visible
 from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
-EVERYBODY, MODEL = "people", "judge"
+MODEL = "judge"
 VALUES = ("accuracy", "kappa", "precision", "recall")
 
 

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from core.graders import provide_endpoints, provide_keys
 from core.limits import limit
-from core.project import ActName, Project, outsider, projects_folder
+from core.project import Project, outsider, projects_folder
 from core.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
@@ -273,12 +273,6 @@ def project() -> Project:
             code="no-project",
         )
     return found
-
-
-def allows(act: ActName) -> bool:
-    """Whether whoever is here may do an act in the project that is open: for what a screen offers."""
-    found = chosen_project()
-    return found is None or found.allows(act)
 
 
 def sees(screen: str) -> bool:

@@ -19,7 +19,6 @@ from core.measures.audit import (
     composite,
     correct,
     estimates,
-    folds_of,
     group_bias,
     machine_bias,
     missing_bounds,
@@ -29,6 +28,7 @@ from core.measures.audit import (
     prediction,
     true_correlation,
 )
+from core.measures.audit.prediction import folds_of
 from core.measures.audit.weights import Array, Flags
 from tests.made.refusals import refusal
 

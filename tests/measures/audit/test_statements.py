@@ -23,15 +23,12 @@ from core.measures.audit import (
     combined_weights,
     compare,
     composite,
-    confusion,
     correct,
     cut_points,
     draw,
     estimates,
     expected_spread,
     expected_width,
-    features,
-    folds_of,
     importance,
     judgments_needed,
     judgments_to_tell,
@@ -43,14 +40,15 @@ from core.measures.audit import (
     pool_of,
     precise,
     predict_batches,
-    predictions,
     quality,
     residual_spread,
     shares,
-    spending,
     thresholds,
     true_correlation,
 )
+from core.measures.audit.labels import confusion
+from core.measures.audit.prediction import features, folds_of, predictions
+from core.measures.audit.stopping import spending
 from core.measures.audit.weights import Array, Weights
 from tests.made.projects import examples
 from tests.made.refusals import refusal

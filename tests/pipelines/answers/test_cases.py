@@ -159,7 +159,7 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     confirm_case(project, evaluation, "a", "one", 2, "K", "bob")
     take_back_case(project, evaluation, "a", "one", 2, "ann")
     assert [one.case for one in confirmed_cases(project)] == ["C", "K"]
-    assert [one.case for one in confirmed_cases(project, withdrawn=True)] == ["A", "C", "K"]
+    assert project.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",), ("K",)]
     with refusal("no-own-case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
     said = " ".join(act.said for act in activity(project).acts)

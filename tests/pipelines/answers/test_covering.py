@@ -5,15 +5,8 @@ from __future__ import annotations
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.measures import choosing
-from core.pipelines import (
-    View,
-    answers_as_responses,
-    choice_tables,
-    cover_of_answers,
-    cover_tables,
-    evaluate,
-    waiting_runs,
-)
+from core.pipelines import View, answers_as_responses, choice_tables, cover_tables, evaluate, waiting_runs
+from core.pipelines.answers.covering import cover_of_answers
 from core.project import Project, find_answer_model
 from core.study import boards_to_choose_by, compare_choices
 from core.types import Question

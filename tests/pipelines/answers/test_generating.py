@@ -13,7 +13,6 @@ from core.formats import Source
 from core.grading import close_interrupted
 from core.pipelines import (
     ORDERS,
-    AnswerPlan,
     Caps,
     GeneratorPlan,
     JudgePlan,
@@ -32,6 +31,7 @@ from core.pipelines import (
     pairs_to_compare,
     plan_answers,
 )
+from core.pipelines.answers.generating import AnswerPlan
 from core.project import Project, add_queries, generated_of
 from core.types import Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse

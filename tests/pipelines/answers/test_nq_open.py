@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.measures.answers import plain
+from core.measures.answers.texts import plain
 from core.pipelines import (
-    BM25,
     GeneratorPlan,
     JudgePlan,
     View,
@@ -24,6 +23,7 @@ from core.pipelines import (
     make_judge,
     plan_answers,
 )
+from core.pipelines.bm25 import BM25
 from core.project import Project, add_passages, add_queries
 from core.types import Passage, Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat

@@ -1,4 +1,4 @@
-"""The routes of the API as the table of roles has them: each with the act that whoever asks it has to be allowed."""
+"""Every route of the API with the act that a person has to be allowed to ask it."""
 
 from __future__ import annotations
 
