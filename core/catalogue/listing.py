@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.catalogue.graders import graders
-from core.catalogue.named import named_graders, settings
+from core.catalogue.named import named_graders, settings_again
 from core.catalogue.prompts import prompts
 from core.errors import GradingError, InputError
 from core.graders import make_grader
@@ -63,10 +63,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
             waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
     found = []
     for place, one in enumerate(stored):
-        try:
-            kind, parameters = settings(project, one.spec.fingerprint)
-        except (GradingError, InputError):
-            kind, parameters = None, None
+        again = settings_again(project, one.spec)
         found.append(
             ListedGrader(
                 one.spec.name,
@@ -75,11 +72,11 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
                 one.spec.model,
                 one.grades,
                 one.failures,
-                can_grade=kind is not None,
+                can_grade=again is not None,
                 shown=place == 0,
                 also=tuple(name for name in called.get(one.spec.fingerprint, ()) if name != one.spec.name),
-                kind=kind,
-                parameters=parameters,
+                kind=again.kind if again else None,
+                parameters=again.parameters if again else None,
             )
         )
     return found + waiting

@@ -37,8 +37,7 @@ from core.graders.endpoint.elsewhere import (
     tokens_told,
 )
 from core.graders.endpoint.fetching import fetch_all
-from core.graders.endpoint.manners import Fetched, Manners
-from core.graders.endpoint.manners import Method as FetchMethod
+from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
 from core.graders.endpoint.retry import passes
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS
@@ -72,6 +71,7 @@ from core.graders.prompts.prompt import (
 )
 from core.graders.reading.answers import read
 from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
+from core.graders.reading.driving import answers
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import InjectionTrial, try_injections
 from core.graders.reading.matching import word_match
@@ -140,6 +140,7 @@ __all__ = [
     "Usage",
     "VectorStore",
     "acting",
+    "answers",
     "asked_by",
     "back_end_name",
     "bare_choices",

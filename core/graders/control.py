@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -139,6 +139,7 @@ RATE_WINDOW = 60.0
 """Seconds that an endpoint may ask for without patience: limits of a rate are mostly per minute."""
 
 
+@dataclass(eq=False)
 class Control:
     """Shared by the job's thread, the model's threads and the screen; every method may be called from any.
 
@@ -154,47 +155,51 @@ class Control:
         longest_wait: seconds that a call which failed may have to wait for its next attempt; an endpoint that wants
             more is given up. For None the patience, or `RATE_WINDOW` if that is longer.
         caller: the login or token whose calls of a day are limited, over all jobs; None for no limit.
+
+    Attributes:
+        concurrency: calls in flight at most, now; at least 1.
+        usage: what was used so far.
+        exhausted: whether a cap has refused a call, or cannot be kept.
+        overrun: that a call used more than was set aside for it, or that the day's calls are used up, as a sentence.
+        cancelled_by: who asked to stop, as a sentence.
+        awaited: the endpoint that is waited for now; None if it answers, as far as is known.
+        in_vain: whether the endpoint was waited for until the patience was at its end.
     """
 
-    def __init__(
-        self,
-        max_calls: int | None = None,
-        max_cost: float | None = None,
-        price: Price | None = None,
-        concurrency: int = 8,
-        report: Callable[[str], None] = lambda line: None,
-        attempts: int | None = None,
-        vectors: VectorStore | None = None,
-        patience: float = 0.0,
-        longest_wait: float | None = None,
-        caller: str | None = None,
-    ) -> None:
-        self._caller = caller
-        self.report = report
-        self.patience = patience
-        self.longest_wait = max(patience, RATE_WINDOW) if longest_wait is None else longest_wait
-        self._awaited: Awaited | None = None
-        self._in_vain = False
-        self.attempts = attempts
-        self.vectors = vectors
-        self._price = price or Price()
-        self._max_calls = max_calls
-        self._max_cost = max_cost
-        self._concurrency = concurrency
-        self._lock = threading.Lock()
-        self._usage = NOTHING_USED
-        self._reserved = 0.0
-        self._under_way = 0
-        self._begun = False
-        self._exhausted = False
-        self._overrun = ""
-        self._models: Counter[str] = Counter()
-        self._cancelled = threading.Event()
-        self._cancelled_by = "Stopped by a person."
-        self._going = threading.Event()
+    max_calls: int | None = None
+    max_cost: float | None = None
+    price: Price | None = None
+    concurrency: int = 8
+    report: Callable[[str], None] = lambda line: None
+    attempts: int | None = None
+    vectors: VectorStore | None = None
+    patience: float = 0.0
+    longest_wait: float | None = None
+    caller: str | None = None
+    usage: Usage = field(default=NOTHING_USED, init=False)
+    exhausted: bool = field(default=False, init=False)
+    overrun: str = field(default="", init=False)
+    cancelled_by: str = field(default="Stopped by a person.", init=False)
+    awaited: Awaited | None = field(default=None, init=False)
+    in_vain: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _reserved: float = field(default=0.0, init=False)
+    _under_way: int = field(default=0, init=False)
+    _begun: bool = field(default=False, init=False)
+    _models: Counter[str] = field(default_factory=Counter, init=False)
+    _cancelled: threading.Event = field(default_factory=threading.Event, init=False)
+    _going: threading.Event = field(default_factory=threading.Event, init=False)
+    _paused_at: float | None = field(default=None, init=False)
+    _paused_seconds: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._cost_by = self.price or Price()
         self._going.set()
-        self._paused_at: float | None = None
-        self._paused_seconds = 0.0
+
+    @property
+    def longest_pause(self) -> float:
+        """Seconds that a call which failed may have to wait for its next attempt."""
+        return max(self.patience, RATE_WINDOW) if self.longest_wait is None else self.longest_wait
 
     def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
         """Ask for leave to make one call; without it the call must not be made.
@@ -209,35 +214,37 @@ class Control:
         Returns:
             Whether the caps allow it. Once they do not, `stopping` is true and stays so.
         """
-        cost = self._price.of(input_tokens, output_tokens)
+        cost = self._cost_by.of(input_tokens, output_tokens)
         with self._lock:
-            if self._exhausted:
+            if self.exhausted:
                 return False
-            if self._max_calls is not None and self._usage.calls >= self._max_calls:
-                self._exhausted = True
+            all_made = self.max_calls is not None and self.usage.calls >= self.max_calls
+            beyond = self.max_cost is not None and self.usage.cost + self._reserved + cost > self.max_cost
+            crowded = self.max_cost is not None and self._under_way >= self._room()
+            if patient and self._under_way and not all_made and (beyond or crowded):
                 return False
-            if self._max_cost is not None:
-                beyond = self._usage.cost + self._reserved + cost > self._max_cost
-                if patient and self._under_way and (beyond or self._under_way >= self._room()):
-                    return False
-                if beyond:
-                    self._exhausted = True
-                    return False
-            if self._caller is not None and not within("CALLS", self._caller, DAY):
-                refusal = exceeded("One login or token may not make more a day than", "CALLS", limit("CALLS"))
-                self._exhausted, self._overrun = True, self._overrun or f"{refusal}."
+            self.exhausted = all_made or beyond or not self._within_day()
+            if self.exhausted:
                 return False
-            self._usage = replace(self._usage, calls=self._usage.calls + 1)
+            self.usage = replace(self.usage, calls=self.usage.calls + 1)
             self._reserved += cost
             self._under_way += 1
             return True
 
+    def _within_day(self) -> bool:
+        """Count a call of the caller's day; whether it may be made."""
+        if self.caller is None or within("CALLS", self.caller, DAY):
+            return True
+        refusal = exceeded("One login or token may not make more a day than", "CALLS", limit("CALLS"))
+        self.overrun = self.overrun or f"{refusal}."
+        return False
+
     def _room(self) -> float:
         """Calls that may be under way under the cap on money."""
-        if not self._begun or self._max_cost is None:
+        if not self._begun or self.max_cost is None:
             return 1
-        most = self._price.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
-        left = self._max_cost - self._usage.cost
+        most = self._cost_by.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
+        left = self.max_cost - self.usage.cost
         return max(CAPPED_CALLS, left / most) if most else math.inf
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
@@ -251,17 +258,17 @@ class Control:
             used: tokens read and written, or all `Tokens`; (0, 0) where the call failed before it could be charged.
         """
         tokens = Tokens(*used)
-        cost = self._price.of_tokens(tokens)
+        cost = self._cost_by.of_tokens(tokens)
         with self._lock:
             self._under_way -= 1
             # Nothing is left of the sums where nothing is set aside.
-            self._reserved = self._reserved - self._price.of(*reserved) if self._under_way else 0.0
-            before = self._usage
-            self._usage = used_by(before.calls, before.tokens.plus(tokens), before.cost + cost)
+            self._reserved = self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
+            before = self.usage
+            self.usage = used_by(before.calls, before.tokens.plus(tokens), before.cost + cost)
             self._begun = True
-            if self._max_cost is not None and cost > self._price.of(*reserved):
-                self._exhausted = True
-                self._overrun = self._overrun or (
+            if self.max_cost is not None and cost > self._cost_by.of(*reserved):
+                self.exhausted = True
+                self.overrun = self.overrun or (
                     f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,} written by a call that"
                     f" could take {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was"
                     " stopped."
@@ -270,9 +277,9 @@ class Control:
     def add(self, used: Usage) -> None:
         """Count what was used elsewhere, and stop where it reaches the cap on calls."""
         with self._lock:
-            self._usage = self._usage.plus(used)
-            if self._max_calls is not None and self._usage.calls >= self._max_calls:
-                self._exhausted = True
+            self.usage = self.usage.plus(used)
+            if self.max_calls is not None and self.usage.calls >= self.max_calls:
+                self.exhausted = True
 
     def answered_by(self, model: str) -> None:
         """Count an answer whose endpoint says that this model gave it."""
@@ -287,35 +294,14 @@ class Control:
             return dict(self._models)
 
     @property
-    def overrun(self) -> str:
-        """That a call used more than was set aside for it, or that the day's calls are used up, as a sentence."""
-        return self._overrun
-
-    @property
-    def usage(self) -> Usage:
-        """What was used so far."""
-        with self._lock:
-            return self._usage
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether a cap has refused a call, or cannot be kept."""
-        return self._exhausted
-
-    @property
     def stopping(self) -> bool:
         """Whether no new call is to be made: cancelled, or a cap is reached."""
-        return self._exhausted or self._cancelled.is_set()
+        return self.exhausted or self._cancelled.is_set()
 
     @property
     def cancelled(self) -> bool:
         """Whether somebody asked to stop."""
         return self._cancelled.is_set()
-
-    @property
-    def cancelled_by(self) -> str:
-        """Who asked to stop, as a sentence."""
-        return self._cancelled_by
 
     def wait_until_cancelled(self, seconds: float) -> bool:
         """Wait until somebody asks to stop, and no longer than so many seconds; whether one did."""
@@ -328,7 +314,7 @@ class Control:
             by: who asks, as a sentence; empty for a person.
         """
         if by:
-            self._cancelled_by = by
+            self.cancelled_by = by
         self._cancelled.set()
         self.resume()
 
@@ -362,30 +348,3 @@ class Control:
     def wait_while_paused(self) -> None:
         """Wait until the job may go on."""
         self._going.wait()
-
-    @property
-    def awaited(self) -> Awaited | None:
-        """The endpoint that is waited for now; None where it answers, as far as is known."""
-        return self._awaited
-
-    def await_endpoint(self, awaited: Awaited | None) -> None:
-        """Say that the endpoint is waited for, or is so no longer."""
-        self._awaited = awaited
-
-    @property
-    def in_vain(self) -> bool:
-        """Whether the endpoint was waited for until the patience was at its end."""
-        return self._in_vain
-
-    def end_patience(self) -> None:
-        """Say that the endpoint was waited for in vain."""
-        self._in_vain = True
-
-    @property
-    def concurrency(self) -> int:
-        """Calls in flight at most, now."""
-        return self._concurrency
-
-    def set_concurrency(self, calls: int) -> None:
-        """Change how many calls may be in flight; it takes effect with the next call."""
-        self._concurrency = max(1, calls)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from core.bank import Generation, add_generations, cleaned, find_question
 from core.catalogue import graders
 from core.errors import InputError
-from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, ill_formed, unanswerable, variables
+from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, answers, ill_formed, unanswerable, variables
 from core.grading.drafting import (
     IN_WORDS,
     Drafter,
     Failure,
     Report,
-    answers,
     blank,
     drafting_control,
     find_prompt,
@@ -111,15 +110,14 @@ def draft_answer_key(
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
     )  # fmt: skip
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    for batch in answers(drafter.back_end, [call], control or drafting_control(project, drafter)):
-        if not batch:
-            continue
-        ((_, completion),) = batch
-        generation = _read_key(empty, completion)
-        keys = add_generations(project, [generation], author)
-        failed = [] if generation.reason is None else [Failure(query.query_id, empty.subtopic_id, generation.reason)]
-        return Report(1, keys, failed)
-    return Report(0, [], [], stopped=1)
+    batches = answers(drafter.back_end, [call], control or drafting_control(project, drafter))
+    completions = [completion for batch in batches for _, completion in batch]
+    if not completions:
+        return Report(0, [], [], stopped=1)
+    generation = _read_key(empty, completions[0])
+    keys = add_generations(project, [generation], author)
+    failed = [] if generation.reason is None else [Failure(query.query_id, empty.subtopic_id, generation.reason)]
+    return Report(1, keys, failed)
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:

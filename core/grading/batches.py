@@ -210,7 +210,7 @@ def send(
         asked = asked_of(request) | {
             "bank_version": version,
             "batch": True,
-            "address": endpoint_of(grader).address,
+            "address": endpoint_of(grader).endpoint.base_url,
             "told": told_of(tag_of(project, grader, pairs), batch=True),
             "stopped": False,
         }
@@ -264,7 +264,7 @@ def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control
         "SELECT json_extract(asked, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE grader_key = ?"
         " AND json_extract_string(asked, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
         " ORDER BY job_key DESC LIMIT 1",
-        [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.address],
+        [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
     if learnt:
         endpoint.speak(json.loads(learnt[0][0]))
@@ -390,10 +390,10 @@ class _Step:
     def go(self) -> None:
         """Bring each batch as far as it comes, and then the job."""
         asked, endpoint = self.job.asked, endpoint_of(self.grader)
-        if endpoint.address != asked["address"]:
+        if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
                 "batches-at-another-address",
-                f"The batches of this grader are at {asked['address']}, and not at {endpoint.address}.",
+                f"The batches of this grader are at {asked['address']}, and not at {endpoint.endpoint.base_url}.",
                 f"Name that address: --base-url {asked['address']}",
             )
         # The names of calls hold only if the calls are worded as they were sent.

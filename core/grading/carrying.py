@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from core.errors import WorkbenchError
@@ -21,11 +21,12 @@ COMMIT_SECONDS = 1.0
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False)
 class Carrier(Generic[Result]):
     """Commits results as they come, as long as committing takes a small part of the time.
 
     Args:
-        ledger, job: where the job is on record.
+        project, ledger, job: where the job is on record.
         progress: at its start.
         report: is told of the progress after every commit.
         write: writes results within a transaction.
@@ -33,25 +34,21 @@ class Carrier(Generic[Result]):
         defaulted: whether what came could not be read and the default stands for it.
     """
 
-    def __init__(
-        self,
-        project: Project,
-        ledger: Ledger,
-        job: int,
-        progress: Progress,
-        report: Callable[[Progress], None],
-        control: Control,
-        write: Callable[[Cursor, Sequence[Result]], object],
-        failed: Callable[[Result], bool],
-        defaulted: Callable[[Result], bool] = lambda result: False,
-    ) -> None:
-        self.project, self.ledger, self.job, self.control = project, ledger, job, control
-        self.progress, self.report = progress, report
-        self._write, self._failed, self._defaulted = write, failed, defaulted
+    project: Project
+    ledger: Ledger
+    job: int
+    progress: Progress
+    report: Callable[[Progress], None]
+    control: Control
+    write: Callable[[Cursor, Sequence[Result]], object]
+    failed: Callable[[Result], bool]
+    defaulted: Callable[[Result], bool] = lambda result: False
+    waiting: list[Result] = field(default_factory=list, init=False)
+    rest: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
         self.started = self.committed = time.monotonic()
-        self.rest = 0.0
-        self.waiting: list[Result] = []
-        report(progress)
+        self.report(self.progress)
 
     def take(self, results: Sequence[Result]) -> None:
         """Take results, and commit them where it is time to."""
@@ -64,13 +61,13 @@ class Carrier(Generic[Result]):
         """Write what waits, and tell how far the job is."""
         begun = time.monotonic()
         if self.waiting:
-            failed = sum(map(self._failed, self.waiting))
+            failed = sum(map(self.failed, self.waiting))
             done = len(self.waiting) - failed
 
             def write(cursor: Cursor) -> None:
                 # Where the engine gave up while it committed, it may have kept these nevertheless.
                 if self.ledger.committed(cursor, self.job) == self.progress.done:
-                    self._write(cursor, self.waiting)
+                    self.write(cursor, self.waiting)
                     self.ledger.advance(cursor, self.job, done, failed, self.control.usage)
 
             self.project.write(write)
@@ -78,7 +75,7 @@ class Carrier(Generic[Result]):
                 self.progress,
                 graded=self.progress.graded + done,
                 failed=self.progress.failed + failed,
-                defaulted=self.progress.defaulted + sum(map(self._defaulted, self.waiting)),
+                defaulted=self.progress.defaulted + sum(map(self.defaulted, self.waiting)),
             )
             self.waiting = []
         self.committed = time.monotonic()

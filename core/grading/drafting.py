@@ -18,7 +18,7 @@ from core.graders import (
     Completion,
     Control,
     Prompt,
-    Steps,
+    answers,
     back_end_name,
     make_back_end,
     parse_list,
@@ -26,7 +26,7 @@ from core.graders import (
 )
 from core.grading.budgets import budget
 from core.project import Project, check_queries, queries_of
-from core.types import Grade, Query, Subtopic
+from core.types import Query, Subtopic
 
 Kind = Literal["question", "nugget"]
 KINDS: tuple[Kind, ...] = ("question", "nugget")
@@ -214,22 +214,6 @@ def suggest(
         kept = f"{len(keys)} proposals that came before are kept." if keys else ""
         raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
     return Report(done, keys, failed, left_out, len(calls) - done)
-
-
-def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-    """Completions with the positions of their calls as they come, in any order; fewer where `control` stops it.
-
-    A batch may be empty: one comes at least every second from an endpoint, so that whoever takes them can look around.
-    """
-    arrived: dict[int, Completion] = {}
-
-    def steps(i: int, call: Call) -> Steps:
-        # The seam takes pairs through to grades; only the completion on the way is of interest here.
-        arrived[i] = yield call
-        return Grade(None, "failed")
-
-    for outcomes in back_end.drive((((i, 0), steps(i, call)) for i, call in enumerate(calls)), control):
-        yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
 
 
 def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:

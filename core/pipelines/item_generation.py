@@ -11,7 +11,7 @@ from typing import Any
 from core.bank import DraftedItem, Generation, add_generations
 from core.catalogue import prices
 from core.errors import GradingError, InputError
-from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill
+from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, answers, fill
 from core.grading import (
     CHARACTERS_A_TOKEN,
     Drafter,
@@ -19,7 +19,6 @@ from core.grading import (
     PriceTag,
     Report,
     Watch,
-    answers,
     blank,
     drafting_control,
     find_prompt,

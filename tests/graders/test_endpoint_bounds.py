@@ -14,6 +14,7 @@ from core import limits
 from core.graders import Control, Price, said_of_models
 from core.graders.endpoint.back_end import EndpointBackEnd
 from core.graders.endpoint.retry import told_wait
+from core.graders.reading.driving import complete
 from core.graders.reading.model_names import is_version_of
 from core.types import Grade
 from tests.made.endpoint_calls import KEY, drive, make, only, pairs, prompt, question, until
@@ -189,7 +190,7 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
         return chat("5") if seen.prompt == prompt(1) else rate(seen, 2)
 
     with EndpointServer(stray) as server:
-        answers = make(server).complete([question(i) for i in range(3)], Control(concurrency=1))
+        answers = complete(make(server), [question(i) for i in range(3)], Control(concurrency=1))
     assert [answer.text for answer in answers] == ['{"rating": 2}', "5", '{"rating": 2}']
     assert all(answer.structured for answer in answers) and len(server.seen) == 3
 
@@ -220,7 +221,7 @@ def test_the_model_that_is_said_to_have_answered_is_counted_and_noted() -> None:
 
     control = Control()
     with EndpointServer(behave) as server:
-        answers = make(server).complete([question(i) for i in range(5)], control)
+        answers = complete(make(server), [question(i) for i in range(5)], control)
     assert [answer.model for answer in answers] == [None, "m-2024-08-06", "other [key]", None, None]
     assert control.models == {"m": 1, "m-2024-08-06": 1, "other [key]": 1}
 

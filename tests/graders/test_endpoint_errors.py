@@ -11,7 +11,7 @@ import pytest
 from core.errors import GradingError
 from core.graders import Call, Control, Prompt
 from core.graders.endpoint.chat import objection
-from core.graders.endpoint.retry import stated_wait
+from core.graders.endpoint.retry import told_wait
 from core.graders.endpoint.session import BARRED_PASSAGES, SILENT_PAIRS
 from core.types import Grade
 from tests.made.endpoint_calls import (
@@ -299,4 +299,4 @@ def test_the_wait_that_an_error_states_is_kept() -> None:
     ],
 )
 def test_what_an_error_states_of_the_wait(said: object, seconds: float | None) -> None:
-    assert stated_wait({}, said, 1_800_000_000.0) == (None if seconds is None else pytest.approx(seconds))
+    assert told_wait({}, 1_800_000_000.0, said) == (None if seconds is None else pytest.approx(seconds))

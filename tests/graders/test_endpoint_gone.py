@@ -163,7 +163,8 @@ def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
     assert sum(tries) == HOUR
     assert max(tries) == LONGEST_PAUSE
     assert isinstance(control.awaited, Awaited)
-    assert absence.over() and control.awaited is None and not absence.gone
+    absence.over()
+    assert control.awaited is None and not absence.gone
 
 
 def _has_room_at(absence: Absence, now: list[float], at: float) -> bool:

@@ -76,9 +76,9 @@ def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(background: Cal
         outcomes = background(make(server), pairs(100_000), control)
         until(lambda: len(outcomes) > 30 and server.max_in_flight >= 3)
         assert server.max_in_flight == 3
-        control.set_concurrency(9)
+        control.concurrency = 9
         until(lambda: server.max_in_flight == 9)
-        control.set_concurrency(2)
+        control.concurrency = 2
         changed = len(outcomes)
         until(lambda: len(outcomes) > changed + 30)
         server.max_in_flight = 0

@@ -7,6 +7,7 @@ import pytest
 from core.graders import Call, Control, built_in
 from core.graders.reading.answers import is_of_schema
 from core.graders.reading.calls import Form
+from core.graders.reading.driving import complete
 from core.graders.reading.methods import direct
 from core.types import Asked
 from tests.made.endpoint_calls import (
@@ -51,7 +52,7 @@ def test_a_choice_among_few_is_asked_for_as_json_of_a_schema(
 ) -> None:
     with EndpointServer() as server:
         call = Call(RATE, {"question": "q", "context": "c"}, form, options=options, max_tokens=4)
-        assert make(server).complete([call], Control())[0].structured
+        assert complete(make(server), [call], Control())[0].structured
     body = server.seen[0].body
     asked = body["response_format"]
     assert (asked["type"], asked["json_schema"]["strict"]) == ("json_schema", True)
@@ -64,7 +65,7 @@ def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str
     judge = direct(Asked("What rises?"), "Bread rises.", built_in()[name])
     call = next(judge)
     with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
-        completion = make(server).complete([call], Control())[0]
+        completion = complete(make(server), [call], Control())[0]
     assert server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"] == options
     with pytest.raises(StopIteration) as ended:
         judge.send(completion)
@@ -75,7 +76,7 @@ def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str
 @pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])
 def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
     with EndpointServer(lambda seen: chat("fine")) as server:
-        completion = make(server).complete([Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
+        completion = complete(make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
     assert (completion.text, completion.structured) == ("fine", False)
     assert server.seen[0].body.get("response_format") == kind
     assert server.seen[0].body["max_tokens"] == 9
@@ -84,7 +85,7 @@ def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
 @pytest.mark.parametrize("form", ["likelihood", "span"])
 def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
     with EndpointServer() as server:
-        completion = make(server).complete([Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
+        completion = complete(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
     assert "only a local model can" in str(completion.error)
     assert server.seen == []
 
@@ -155,7 +156,7 @@ def test_a_known_limit_shortens_the_passage_before_the_call_and_never_the_questi
         end = make(server, max_tokens_in=100)
         assert str(only(drive(end, [((0, 0), rated(long_call()))])).note).startswith("shortened by")
         hopeless = Call(RATE, {"question": LONG, "context": "short"}, "rating", options=SCALE)
-        assert "even without the passage" in str(end.complete([hopeless], Control())[0].error)
+        assert "even without the passage" in str(complete(end, [hopeless], Control())[0].error)
     assert len(server.seen) == 1 and len(server.seen[0].prompt) <= 400
     assert server.seen[0].prompt.startswith("Question: q?\nPassage: word0") and server.seen[0].prompt.endswith(
         "Rating:"
@@ -165,13 +166,13 @@ def test_a_known_limit_shortens_the_passage_before_the_call_and_never_the_questi
 def test_text_that_no_request_can_carry_fails_alone() -> None:
     bad = Call(RATE, {"question": "q", "context": "half a \ud83d pair"}, "rating", options=SCALE)
     with EndpointServer() as server:
-        answers = make(server).complete([bad, question(1)], Control())
+        answers = complete(make(server), [bad, question(1)], Control())
     assert str(answers[0].error).startswith("the text cannot be sent")
     assert answers[1].error is None
 
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
     with EndpointServer(lambda seen: chat(seen.prompt)) as server:
-        answers = make(server).complete([question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
+        answers = complete(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
     assert [a.text for a in answers if a.error is None] == [prompt(i) for i in range(15)]
     assert {a.error for a in answers[15:]} == {"not asked, as the job was stopped"}

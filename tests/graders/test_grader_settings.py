@@ -18,6 +18,7 @@ from core.graders import Call, Control, ReadingGrader, built_in, fill, make_grad
 from core.graders.local import loading as local_loading
 from core.graders.local.back_end import TransformersBackEnd
 from core.graders.local.loading import load_model, resolved_dtype
+from core.graders.reading.driving import complete
 from core.grading import Request, make_plan, run_job
 from core.project import Project
 from core.types import Asked, Grade, Question
@@ -162,8 +163,8 @@ def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) ->
         for text in words
         for question in ("what is it ?", "how ?")
     ]
-    found = TransformersBackEnd(folder, num_beams=5).complete(calls, Control())
-    greedy = TransformersBackEnd(folder).complete(calls, Control())
+    found = complete(TransformersBackEnd(folder, num_beams=5), calls, Control())
+    greedy = complete(TransformersBackEnd(folder), calls, Control())
     expected = [beamed(folder, fill(call.prompt, call.values).joined(), 8, 5) for call in calls]
     assert [one.text for one in found] == expected
     assert [one.text for one in greedy] != expected
@@ -174,7 +175,7 @@ def test_a_rating_by_beams_is_read_from_the_text_and_has_no_probabilities(models
     call = Call(
         built_in()["self-rating"], {"question": "q ?", "context": "red leaves"}, "rating", options=scale, max_tokens=6
     )
-    (found,) = TransformersBackEnd(str(models / "t5"), num_beams=3).complete([call], Control())
+    (found,) = complete(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], Control())
     assert found.distribution is None
     assert found.text == beamed(str(models / "t5"), fill(call.prompt, call.values).joined(), 6, 3)
 

@@ -25,6 +25,7 @@ from core.graders.local import templates
 from core.graders.local.back_end import TransformersBackEnd
 from core.graders.local.loading import explain
 from core.graders.local.templates import fill_chat_template
+from core.graders.reading.driving import complete
 from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,7 @@ def _consent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(folder: Path) -> str:
     """What a model in a folder answers."""
-    (completion,) = TransformersBackEnd(str(folder)).complete([CALL], Control())
+    (completion,) = complete(TransformersBackEnd(str(folder)), [CALL], Control())
     assert completion.error is None
     return completion.text
 
@@ -105,7 +106,7 @@ def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path
     assert ask(folder) == sound
     change(folder / "config.json", model_type="own")
     with pytest.raises(GradingError):
-        TransformersBackEnd(str(folder)).complete([CALL], Control())
+        complete(TransformersBackEnd(str(folder)), [CALL], Control())
     TransformersBackEnd(str(folder)).count_tokens("the best")
     change(folder / "config.json", model_type="llama", auto_map={})
     change(
@@ -135,7 +136,7 @@ def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path
     for make in hostile:
         make()
         with pytest.raises(GradingError):
-            TransformersBackEnd(str(folder)).complete([CALL], Control())
+            complete(TransformersBackEnd(str(folder)), [CALL], Control())
     assert not marker.exists()
 
 

@@ -62,11 +62,7 @@ Tables = Mapping[str, Any]
 """The settings of endpoints by name, as a file has them."""
 
 
-def _none() -> Tables:
-    return {}
-
-
-_secrets: Callable[[], Tables] = _none
+_secrets: Callable[[], Tables] = dict
 
 
 def provide_endpoints(tables: Callable[[], Tables]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from core.errors import InputError
@@ -16,8 +16,8 @@ HUB_VARIABLE = "EXAM_HUB_MODELS"
 """Names on the model hub that everybody on the screens may use, parted by commas or blanks."""
 DEPTH = 2
 """Folders below an allowed one in which models are looked for, to be offered; others can still be named."""
-MOST_LOOKED_AT = 2000
-"""Folders that are looked at for that, at most."""
+MOST_OFFERED = 2000
+"""Models of one depth that are offered at most."""
 
 REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,199}")
 
@@ -113,25 +113,12 @@ def holds_model(folder: Path) -> bool:
         return False
 
 
-def _models_below(root: Path) -> Iterator[Path]:
-    looked_at = 0
-    level = [root]
-    for _ in range(DEPTH + 1):
-        below: list[Path] = []
-        for folder in level:
-            looked_at += 1
-            if looked_at > MOST_LOOKED_AT:
-                return
-            if holds_model(folder):
-                yield folder
-            else:
-                below += _folders_in(folder)
-        level = below
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
-    except OSError:
-        # An allowed folder that is gone or closed has nothing to offer.
-        return []
+def _models_below(root: Path) -> list[Path]:
+    """The folders of models in a folder and below it, no links, and none within another model's folder."""
+    models: list[Path] = []
+    for depth in range(DEPTH + 1):
+        folders = islice(root.glob("*/" * depth + "config.json"), MOST_OFFERED)
+        for folder in sorted(config.parent for config in folders):
+            if folder == folder.resolve() and not any(folder.is_relative_to(model) for model in models):
+                models.append(folder)
+    return models

@@ -224,11 +224,8 @@ def similarity(texts: Sequence[str]) -> Vectors:
     Raises:
         GradingError: the model cannot be loaded.
     """
-    if not texts:
-        return np.zeros((0, 0), dtype=np.float32)
-    encoded = _CACHE.get(texts, QUESTION)
-    matrix = np.stack([text.vector for text in encoded])
-    return np.asarray(matrix @ matrix.T, np.float32)
+    vectors = unit_vectors(texts)
+    return vectors @ vectors.T
 
 
 class EmbeddingGrader:
@@ -303,15 +300,14 @@ class EmbeddingGrader:
         """Grade the questions wanted of a few passages (question keys by passage key)."""
         wanted = dict.fromkeys(q for some in block.values() for q in some)
         asked = [q for q in wanted if questions[q].strip()]
+        column = {question: i for i, question in enumerate(asked)}
         usable = [p for p in block if passages[p].strip()]
-        outcomes: list[Outcome] = []
-        if len(asked) < len(wanted) or len(usable) < len(block):
-            outcomes = [
-                (q, p, Grade(None, "failed", reason=f"the {empty} is empty"))
-                for p, some in block.items()
-                for q in some
-                if (empty := _empty(questions[q], passages[p]))
-            ]
+        outcomes: list[Outcome] = [
+            (q, p, Grade(None, "failed", reason=f"the {'passage' if q in column else 'question'} is empty"))
+            for p, some in block.items()
+            for q in some
+            if q not in column or not passages[p].strip()
+        ]
         if not (asked and usable):
             return outcomes
         encoded_questions = _CACHE.get([questions[q] for q in asked], QUESTION, store)
@@ -319,7 +315,6 @@ class EmbeddingGrader:
         matrix = np.stack([q.vector for q in encoded_questions])
         cosines = np.stack([p.vector for p in encoded]) @ matrix.T
         nearness = np.concatenate([p.sentences for p in encoded]).astype(np.float32) @ matrix.T
-        column = {question: i for i, question in enumerate(asked)}
         first = 0
         for row, (passage, kept) in enumerate(zip(usable, encoded, strict=True)):
             some = [question for question in block[passage] if question in column]
@@ -345,13 +340,6 @@ class EmbeddingGrader:
                 ratings.tolist(), nearest.tolist(), confidences.tolist(), rounded.tolist(), strict=True
             )
         ]
-
-
-def _empty(question: str, passage: str) -> str:
-    """Which of the two texts is empty, as a word; empty where both can be graded."""
-    if not question.strip():
-        return "question"
-    return "" if passage.strip() else "passage"
 
 
 def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:

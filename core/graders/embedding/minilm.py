@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import GradingError
+from core.graders.local.batches import by_length
 
 if TYPE_CHECKING:
     import torch
@@ -100,13 +101,7 @@ class Encoder:
         self, tokens: list[list[int]], forward: Callable[[list[list[int]]], Vectors]
     ) -> Iterator[tuple[list[int], Vectors]]:
         """Texts of about one length together, longest first: their places, and what is made of them."""
-        order = sorted(range(len(tokens)), key=lambda i: -len(tokens[i]))
-        batches = []
-        start = 0
-        while start < len(order):
-            size = max(1, self._budget // len(tokens[order[start]]))
-            batches.append(order[start : start + size])
-            start += size
+        batches = [[group.rows[0] for group in batch] for batch in by_length(tokens, range(len(tokens)), self._budget)]
         done = self._workers.map(lambda batch: forward([tokens[i] for i in batch]), batches)
         return zip(batches, done, strict=True)
 
@@ -131,16 +126,10 @@ class Encoder:
 
     def _forward(self, tokens: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """The last layer of one batch, longest first, (texts, tokens, 384), and where there is a token."""
-        import torch
+        from core.graders.local.writing import padded
 
-        longest = len(tokens[0])
-        ids = np.zeros((len(tokens), longest), dtype=np.int64)
-        mask = np.zeros((len(tokens), longest), dtype=np.int64)
-        for row, line in enumerate(tokens):
-            ids[row, : len(line)] = line
-            mask[row, : len(line)] = 1
-        attention = torch.from_numpy(mask).to(self._device)
-        return self._model(torch.from_numpy(ids).to(self._device), attention.bool()), attention
+        ids, attention = padded(tokens, 0, False, self._device)
+        return self._model(ids, attention.bool()), attention
 
 
 def model_folder() -> Path:

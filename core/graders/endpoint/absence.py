@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.errors import GradingError
@@ -15,6 +16,7 @@ WORTH_SAYING = 5.0
 """Seconds from which a wait that an endpoint asked for is shown."""
 
 
+@dataclass
 class Absence:
     """Whether an endpoint is gone, and when it is asked again.
 
@@ -23,15 +25,18 @@ class Absence:
         control: says how long it is waited for, and is told of the waiting.
         report: takes a line for people.
         clock: gives a time in seconds that never goes back; pauses are measured by it.
+
+    Attributes:
+        tries: pauses since it went, each but the last of which a try has ended.
     """
 
-    def __init__(
-        self, address: str, control: Control, report: Callable[[str], None], clock: Callable[[], float]
-    ) -> None:
-        self._address, self._control, self._report, self._clock = address, control, report, clock
-        self._until: float | None = None
-        self._next_try = 0.0
-        self._tries = 0
+    address: str
+    control: Control
+    report: Callable[[str], None]
+    clock: Callable[[], float]
+    tries: int = field(default=0, init=False)
+    _until: float | None = field(default=None, init=False)
+    _next_try: float = field(default=0.0, init=False)
 
     @property
     def gone(self) -> bool:
@@ -41,12 +46,7 @@ class Absence:
     @property
     def room(self) -> int:
         """Calls that may be in flight while it is gone: one, once it is time to try."""
-        return int(self._clock() >= self._next_try)
-
-    @property
-    def tries(self) -> int:
-        """Pauses since it went, each but the last of which a try has ended."""
-        return self._tries
+        return int(self.clock() >= self._next_try)
 
     def wait(self, said: str, told: float | None) -> GradingError | None:
         """Begin to wait for it, or wait on after a try that failed.
@@ -58,28 +58,28 @@ class Absence:
         Returns:
             That it is given up, where the patience is at its end; None where it is asked again.
         """
-        now = self._clock()
+        now = self.clock()
         if self._until is None:
-            self._until, self._tries = now + self._control.patience, 0
+            self._until, self.tries = now + self.control.patience, 0
         elif now >= self._until:
-            self._control.end_patience()
-            minutes = self._control.patience / 60
+            self.control.in_vain = True
+            minutes = self.control.patience / 60
             return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes, the last try ended", said)
-        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._tries, 30)), told or 0.0)
-        self._tries += 1
+        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
+        self.tries += 1
         # The last try is at the end of the patience, whatever the pauses come to.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
         next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
         awaited = Awaited(said, next_try, until)
-        self._control.await_endpoint(awaited)
-        self._report(f"the job {awaited}")
+        self.control.awaited = awaited
+        self.report(f"the job {awaited}")
         return None
 
     def asked_to_wait(self, said: str, seconds: float) -> None:
         """Show that the endpoint said itself when to ask again."""
         if seconds >= WORTH_SAYING and not self.gone:
-            self._control.await_endpoint(Awaited(said, datetime.now() + timedelta(seconds=seconds)))
+            self.control.awaited = Awaited(said, datetime.now() + timedelta(seconds=seconds))
 
     def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
         """That the endpoint wants to be waited for longer than the job may wait."""
@@ -89,16 +89,15 @@ class Absence:
             "Ask again then; a job with patience waits by itself.",
         )
 
-    def over(self) -> bool:
-        """The endpoint said something; whether it was gone until now."""
-        if gone := self.gone:
-            self._report("the endpoint answers again")
+    def over(self) -> None:
+        """The endpoint said something: it is waited for no longer."""
+        if self.gone:
+            self.report("the endpoint answers again")
         self.end()
-        return gone
 
     def end(self) -> None:
         """Wait no longer for it."""
-        self._control.await_endpoint(None)
+        self.control.awaited = None
         self._until = None
 
     def given_up(self, what: str, last: str) -> GradingError:
@@ -110,5 +109,5 @@ class Absence:
         return GradingError(
             "endpoint-gone",
             f"The endpoint {what} with: {last}.",
-            f"See that {self._address} is up and the right address, then ask for what is missing.",
+            f"See that {self.address} is up and the right address, then ask for what is missing.",
         )

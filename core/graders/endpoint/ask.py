@@ -13,6 +13,7 @@ import openai
 from core.errors import GradingError
 from core.graders.control import Tokens
 from core.graders.endpoint.chat import (
+    Answer,
     Dialect,
     ReportedError,
     Request,
@@ -26,7 +27,7 @@ from core.graders.endpoint.chat import (
 )
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, passes, stated_wait
+from core.graders.endpoint.retry import Pace, passes, told_wait
 from core.graders.reading.answers import is_in_words, is_of_schema
 from core.graders.reading.calls import Completion
 from core.limits import limit
@@ -127,21 +128,6 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """The endpoint is well and answered.
-
-    Args:
-        completion: what it gave, maybe with an error about this pair.
-        used: tokens.
-        model: the model that it says gave it; empty where it does not say.
-    """
-
-    completion: Completion
-    used: Tokens
-    model: str = ""
-
-
-@dataclass(frozen=True)
 class Faulted:
     """The attempt failed, and another may succeed.
 
@@ -212,7 +198,7 @@ class Hopeless:
     used: Tokens = NOTHING
 
 
-Verdict = Answered | Faulted | Refused | Adapted | Hopeless
+Verdict = Answer | Faulted | Refused | Adapted | Hopeless
 
 
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
@@ -229,7 +215,6 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
     most = limit("ENDPOINT_ANSWER")
-    client, wrong = None, ""
     try:
         client = openai.AsyncOpenAI(
             api_key=key,
@@ -245,14 +230,12 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         )
     except Exception as error:
         # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
-        wrong = type(error).__name__
-    if client is None:
         raise GradingError(
             "endpoint-gone",
-            f"No connection to the endpoint can be prepared ({wrong}).",
+            f"No connection to the endpoint can be prepared ({type(error).__name__}).",
             "See that the address is right, and that the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY) "
             "is an address of a kind that can be used, or unset it.",
-        )
+        ) from None
     if not endpoint.is_openai:
         # It takes these from the environment whatever the address: organization, project, and headers with any secret.
         client.organization = client.project = None
@@ -327,7 +310,7 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
             return Adapted("no JSON comes though it is asked for, so plain text is asked for", None, True, answer.used)
     if answer.model and answer.model != endpoint.model:
         completion = replace(completion, model=answer.model)
-    return Answered(completion, answer.used, answer.model)
+    return replace(answer, completion=completion)
 
 
 def _charged(error: Exception, request: Request) -> Tokens:
@@ -363,7 +346,7 @@ def _of_error(
     if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
     elif status is not None and passes(status) and (status < 500 or against in (None, "filtered", "no key")):
-        wait = stated_wait(headers, error, time.time())
+        wait = told_wait(headers, time.time(), error)
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
         for_all = status == 429 or (status == 503 and wait is not None)
         return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
@@ -372,7 +355,7 @@ def _of_error(
             return Adapted("the prompt is too long, so the passage is shortened", request.half)
         return Refused(f"{said} (the passage is as short as it can be)")
     if against == "filtered":
-        return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
+        return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
     if status == 403 or against == "no key":
         return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
     if (adapted := _adapted(endpoint, against)) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
@@ -20,7 +20,6 @@ from core.graders.endpoint.batches import BatchEndpoint
 from core.graders.endpoint.chat import MOST_THINKING, Api, Dialect, Request, prepare
 from core.graders.endpoint.session import Session
 from core.graders.reading.calls import Call, Completion, Steps
-from core.types import Grade
 
 LONGEST_CALL = 3600
 """Seconds for one call at most: a job that is stopped waits for the calls that are under way."""
@@ -67,6 +66,9 @@ class EndpointBackEnd:
             the answer; without it, it is cut off before it answers. Up to `MOST_THINKING`.
         clock: gives a time in seconds that never goes back; waits are measured by it.
 
+    Attributes:
+        endpoint: what is asked, and what is learnt of it.
+
     Raises:
         InputError: no model, an address that cannot be used or that holds a password, or a number out of range.
     """
@@ -88,14 +90,9 @@ class EndpointBackEnd:
     ) -> None:
         if not model.strip():
             raise InputError("no-model-named", "No model is named.", "Give the name that the endpoint knows it by.")
-        if structured not in get_args(Structured):
-            raise InputError(
-                "unknown-parameter-value",
-                f"structured is {structured!r}.",
-                f"Use one of {', '.join(get_args(Structured))}.",
-            )
-        if api not in get_args(Api):
-            raise InputError("unknown-parameter-value", f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
+        for name, value, known in (("structured", structured, get_args(Structured)), ("api", api, get_args(Api))):
+            if value not in known:
+                raise InputError("unknown-parameter-value", f"{name} is {value!r}.", f"Use one of {', '.join(known)}.")
         if api == "completions" and structured == "json":
             raise InputError(
                 "useless-parameter", "Plain completions have no structured output.", "Use structured auto or text."
@@ -127,7 +124,7 @@ class EndpointBackEnd:
         # Whoever sets it up lets it be asked, also where a job does that in another thread.
         self._access = current()
         self._key_variable = key_variable
-        self._endpoint = Endpoint(
+        self.endpoint = Endpoint(
             model=model,
             base_url=address,
             key_variable=key_variable or "",
@@ -144,25 +141,6 @@ class EndpointBackEnd:
             thinking=thinking_tokens,
         )
 
-    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
-        """Answer calls, in their order.
-
-        Returns:
-            A completion for each; one that `control` did not allow has an error.
-
-        Raises:
-            GradingError: it cannot answer at all: no model, no key, no access.
-        """
-        answers = [Completion(error="not asked, as the job was stopped")] * len(calls)
-
-        def keep_answer(i: int, call: Call) -> Steps:
-            answers[i] = yield call
-            return Grade(None, "failed")
-
-        for _ in self.drive((((i, 0), keep_answer(i, call)) for i, call in enumerate(calls)), control):
-            pass
-        return answers
-
     def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
         """Take pairs through their steps, with as many calls in flight as `control` says at any time.
 
@@ -178,22 +156,12 @@ class EndpointBackEnd:
             GradingError: no key, no access, no such model, or the endpoint does not answer; after the outcomes
                 that there are.
         """
-        yield from Session(self._endpoint, self._key(), work, control).batches()
-
-    @property
-    def model(self) -> str:
-        """Name of the model that is asked."""
-        return self._endpoint.model
+        yield from Session(self.endpoint, self._key(), iter(work), control).batches()
 
     @property
     def thinking_tokens(self) -> int:
         """Tokens of room for what a reasoning model writes before its answer."""
-        return self._endpoint.thinking
-
-    @property
-    def api(self) -> Api:
-        """What is asked for: an answer in a chat, or how a text goes on."""
-        return self._endpoint.dialect.api
+        return self.endpoint.thinking
 
     def prepared(self, call: Call, keep: int | None = None) -> Request | Completion:
         """What would be sent for a call, before anything is known of what the endpoint takes.
@@ -204,7 +172,7 @@ class EndpointBackEnd:
         Returns:
             The request with all its fields, or a completion with an error where none can be made of the call.
         """
-        end = self._endpoint
+        end = self.endpoint
         made = prepare(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
 
@@ -214,12 +182,7 @@ class EndpointBackEnd:
         Raises:
             GradingError: there is no key, or no access.
         """
-        return BatchEndpoint(self._endpoint, self._key())
-
-    @property
-    def address(self) -> str:
-        """Where the endpoint is."""
-        return self._endpoint.base_url
+        return BatchEndpoint(self.endpoint, self._key())
 
     @property
     def dialect(self) -> dict[str, Any]:
@@ -228,13 +191,13 @@ class EndpointBackEnd:
         Where it passed over what was asked for in JSON, and never heeded it, plain text: what is sent by this is not
         asked anew one by one, and no answer in words could be read.
         """
-        end = self._endpoint
+        end = self.endpoint
         heeds = end.heeds_schemas or not end.passed_over
         return asdict(end.dialect if heeds else replace(end.dialect, structured=False))
 
     def speak(self, dialect: Mapping[str, Any]) -> None:
         """Ask as a dialect says that was kept."""
-        self._endpoint.dialect = Dialect(**dialect)
+        self.endpoint.dialect = Dialect(**dialect)
 
     def count_tokens(self, text: str) -> int | None:
         """None: the tokenizer of a model behind an endpoint is not at hand."""
@@ -244,13 +207,13 @@ class EndpointBackEnd:
     def offered(self) -> OfferedEndpoint | None:
         """The endpoint of the owner's that it is, with the limits of its jobs; None where it is none."""
         try:
-            return offered_at(self._endpoint.base_url, self._endpoint.model, self._key_variable)
+            return offered_at(self.endpoint.base_url, self.endpoint.model, self._key_variable)
         except GradingError:
             # A model that is not offered is refused when it is asked.
             return None
 
     def _key(self) -> str:
-        end = self._endpoint
+        end = self.endpoint
         found = key_for(end.base_url, end.model, self._key_variable, self._access)
         if found.offered is not None:
             check_further_fields(end.extra, self._access)

@@ -104,11 +104,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a body holds: the completion, the tokens that it took, and the model that is said to have given it."""
+    """The content of a body: the endpoint is well and answered.
+
+    Args:
+        completion: as the endpoint gave it, maybe with an error about this pair.
+        used: tokens.
+        model: the model that it says gave it; empty if it does not say.
+    """
 
     completion: Completion
     used: Tokens
-    model: str
+    model: str = ""
 
 
 class UnusableBodyError(Exception):

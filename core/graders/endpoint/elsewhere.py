@@ -72,7 +72,7 @@ def asked_by(grader: Grader) -> Api:
     Raises:
         GradingError: the grader asks no endpoint.
     """
-    return _back_end(grader)[1].api
+    return _back_end(grader)[1].endpoint.dialect.api
 
 
 def endpoint_of(grader: Grader) -> EndpointBackEnd:
@@ -141,7 +141,7 @@ def play(
             if reply.content is None and made.half and objection(reply.error, made.body, made.tokens) == "too long":
                 keep = made.half
                 continue
-            completion, tokens, model = _heard(reply, made, back_end.model, key)
+            completion, tokens, model = _heard(reply, made, back_end.endpoint.model, key)
             used = used.plus(tokens)
             models += [model] if model else []
             call, keep = steps.send(completion), None

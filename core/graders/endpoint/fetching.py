@@ -9,12 +9,12 @@ from typing import Any
 from core.errors import GradingError, InputError
 from core.graders.access.access import current, key_for
 from core.graders.access.addresses import checked_host, is_loopback
-from core.graders.endpoint.manners import Fetched, Manners, Method
+from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
 
 
 def fetch_all(
     url: str,
-    method: Method,
+    method: FetchMethod,
     bodies: Sequence[Mapping[str, Any]],
     manners: Manners,
     key_variable: str | None = None,

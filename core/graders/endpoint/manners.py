@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Method = Literal["GET", "POST"]
+FetchMethod = Literal["GET", "POST"]
 
 
 @dataclass(frozen=True)

@@ -204,18 +204,12 @@ def _decoded(folded: str) -> _View:
 def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
     """Where pieces of a key stand, by their places in the text as it came."""
     written = {one.kept: "".join(one.kept.findall(view.text)) for one in every}
-    found = [(one.kept, runs) for one in every if (runs := _runs(written[one.kept], one))]
-    if not found:
-        return []
-    positions: dict[re.Pattern[str], list[int]] = {}
-    for kept, _ in found:
-        if kept not in positions:
-            positions[kept] = [at for run in kept.finditer(view.text) for at in range(*run.span())]
-    return [
-        (view.begins[positions[kept][begin]], view.ends[positions[kept][end - 1]])
-        for kept, runs in found
-        for begin, end in runs
-    ]
+    marked: list[tuple[int, int]] = []
+    for one in every:
+        if runs := _runs(written[one.kept], one):
+            places = [at for run in one.kept.finditer(view.text) for at in range(*run.span())]
+            marked += [(view.begins[places[begin]], view.ends[places[end - 1]]) for begin, end in runs]
+    return marked
 
 
 def _runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:

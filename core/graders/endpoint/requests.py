@@ -14,7 +14,7 @@ import orjson
 
 from core.graders.endpoint.ask import CONNECT_SECONDS
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
-from core.graders.endpoint.manners import Fetched, Manners, Method
+from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
 from core.graders.endpoint.redaction import redact
 from core.graders.endpoint.retry import backoff, passes, told_wait
 from core.limits import limit
@@ -28,7 +28,7 @@ class Requests:
     """Requests to one address under way; for the arguments see `fetch_all`."""
 
     url: str
-    method: Method
+    method: FetchMethod
     manners: Manners
     key: str
     on_this_computer: bool

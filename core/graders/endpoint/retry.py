@@ -26,55 +26,45 @@ _EPOCH_SECONDS = 1e9
 _EPOCH_MILLISECONDS = 1e12
 
 
-def told_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """What an endpoint says of when to ask again.
+def told_wait(headers: Mapping[str, str], now: float, error: object = None) -> float | None:
+    """The time after which an endpoint says to ask again, in its headers or else in its error.
 
     Args:
-        headers: of its answer, with names in lower case or a mapping that does not mind.
+        headers: of its answer.
         now: seconds since 1970, to which dates are compared.
+        error: as it was sent; None if there is none. Google has a field `retryDelay`, OpenRouter passes on headers, and
+            others say "try again in 3.2s".
 
     Returns:
-        Seconds from 0 to `MAX_WAIT`; None where it says nothing that can be understood. `retry-after-ms` goes
+        Seconds from 0 to `MAX_WAIT`; None if it says nothing that can be understood. `retry-after-ms` goes
         before `retry-after` (RFC 9110, section 10.2.3: seconds or a date), and these before the headers of a
         rate limit: the reset of whatever has nothing remaining, or else the latest reset.
-    """
-    headers = {name.lower(): value for name, value in headers.items() if len(value) <= LONGEST_HEADER}
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return _bounded(milliseconds / 1000)
-    if (after := headers.get("retry-after")) is not None:
-        if (seconds := _seconds(after, now)) is not None:
-            return _bounded(seconds)
-        if (date := _date(after)) is not None:
-            return _bounded(date - now)
-    resets: dict[bool, list[float]] = {True: [], False: []}
-    for name, value in headers.items():
-        limit, reset, what = name.lower().partition("ratelimit-reset")
-        if reset and limit in ("", "x-") and (seconds := _seconds(value, now)) is not None:
-            used_up = _number(headers.get(f"{limit}ratelimit-remaining{what}")) == 0
-            resets[used_up].append(seconds)
-    told = resets[True] or resets[False]
-    return _bounded(max(told)) if told else None
-
-
-def stated_wait(headers: Mapping[str, str], error: object, now: float) -> float | None:
-    """What an endpoint says of when to ask again in its headers, or else in its error.
-
-    Google has a field `retryDelay`, OpenRouter passes on headers, and others say "try again in 3.2s".
-
-    Args:
-        headers: as for `told_wait`.
-        error: the error, as it was sent.
-        now: seconds since 1970.
     """
     metadata = error.get("metadata") if isinstance(error, dict) else None
     inner = metadata.get("headers") if isinstance(metadata, dict) else None
     passed_on = {str(name): str(value) for name, value in inner.items()} if isinstance(inner, dict) else {}
-    if (told := told_wait({**passed_on, **headers}, now)) is not None:
-        return told
-    words = str(error).lower()
-    found = _DELAY.search(words) or _AGAIN.search(words)
-    seconds = _seconds(found[1] + (found[2] or ""), now) if found else None
-    return None if seconds is None else _bounded(seconds)
+    every = {name.lower(): value for name, value in {**passed_on, **headers}.items() if len(value) <= LONGEST_HEADER}
+    told = _wait_in_headers(every, now)
+    if told is None:
+        words = str(error).lower()
+        found = _DELAY.search(words) or _AGAIN.search(words)
+        told = _seconds(found[1] + (found[2] or ""), now) if found else None
+    return None if told is None else min(max(told, 0.0), MAX_WAIT)
+
+
+def _wait_in_headers(headers: Mapping[str, str], now: float) -> float | None:
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    for read in (_seconds, _seconds_to_date):
+        if (seconds := read(headers.get("retry-after", ""), now)) is not None:
+            return seconds
+    resets: dict[bool, list[float]] = {True: [], False: []}
+    for name, value in headers.items():
+        limit, reset, what = name.partition("ratelimit-reset")
+        if reset and limit in ("", "x-") and (seconds := _seconds(value, now)) is not None:
+            used_up = _number(headers.get(f"{limit}ratelimit-remaining{what}")) == 0
+            resets[used_up].append(seconds)
+    return max(resets[True] or resets[False], default=None)
 
 
 def passes(status: int) -> bool:
@@ -153,10 +143,6 @@ class Pace:
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
 
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), MAX_WAIT)
-
-
 def _number(value: str | None) -> float | None:
     try:
         number = float(value) if value is not None else math.nan
@@ -178,10 +164,10 @@ def _seconds(value: str, now: float) -> float | None:
     return sum(float(amount) * _UNITS[unit] for amount, unit in parts)
 
 
-def _date(value: str) -> float | None:
+def _seconds_to_date(value: str, now: float) -> float | None:
     try:
         parsed = email.utils.parsedate_tz(value)
-        return float(email.utils.mktime_tz(parsed)) if parsed else None
+        return float(email.utils.mktime_tz(parsed)) - now if parsed else None
     except (ValueError, OverflowError, TypeError, IndexError):
         # No date that there is, which the library takes apart without looking.
         return None

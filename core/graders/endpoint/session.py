@@ -9,7 +9,7 @@ import logging
 import math
 import random
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -19,8 +19,8 @@ from core.errors import GradingError
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control, Tokens
 from core.graders.endpoint.absence import Absence
-from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Hopeless, Refused, ask, open_client
-from core.graders.endpoint.chat import Request, prepare
+from core.graders.endpoint.ask import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
+from core.graders.endpoint.chat import Answer, Request, prepare
 from core.graders.endpoint.outbox import Outbox
 from core.graders.endpoint.retry import backoff
 from core.graders.reading.calls import Call, Completion, Steps
@@ -53,7 +53,7 @@ class _Asked:
     age: int
     pair: Pair = field(compare=False)
     steps: Steps = field(compare=False)
-    call: Call = field(compare=False)
+    call: Call = field(init=False, compare=False)
     failures: int = field(default=0, compare=False)
     keep: int | None = field(default=None, compare=False)
     plain: bool = field(default=False, compare=False)
@@ -63,6 +63,7 @@ class _Asked:
     given_up: str = field(default="", compare=False)
 
 
+@dataclass(eq=False, repr=False)
 class Session:
     """One drive of pairs through an endpoint. `work` and its steps run on the session's thread.
 
@@ -73,29 +74,31 @@ class Session:
         control: the reins.
     """
 
-    def __init__(self, endpoint: Endpoint, key: str, work: Iterable[tuple[Pair, Steps]], control: Control) -> None:
-        self._endpoint = endpoint
-        self._key = key
-        self._work = iter(work)
-        self._control = control
-        self._outbox = Outbox()
-        self._ages = itertools.count()
-        self._exhausted = False
-        self._waiting: list[_Asked] = []
-        self._flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = {}
-        self._silent = 0
-        self._silent_passage: int | None = None
-        self._answered = -1
-        self._barred: GradingError | None = None
-        # Calls by the order in which they were begun: how many, and the last one that was answered.
-        self._begun = self._heard = 0
-        self._absence = Absence(endpoint.base_url, control, self._report, endpoint.clock)
-        # Pairs whose attempts all failed while no other had an answer: the fault may be the endpoint's.
-        self._doubtful: list[_Asked] = []
-        self._failure: BaseException | None = None
-        self._failed_at = math.inf
-        self._abandoned = threading.Event()
-        self._woken = asyncio.Event()
+    endpoint: Endpoint
+    key: str
+    work: Iterator[tuple[Pair, Steps]]
+    control: Control
+    _outbox: Outbox = field(default_factory=Outbox, init=False)
+    _ages: Iterator[int] = field(default_factory=itertools.count, init=False)
+    _exhausted: bool = field(default=False, init=False)
+    _waiting: list[_Asked] = field(default_factory=list, init=False)
+    _flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = field(default_factory=dict, init=False)
+    _silent: int = field(default=0, init=False)
+    _silent_passage: int | None = field(default=None, init=False)
+    _answered: int = field(default=-1, init=False)
+    _barred: GradingError | None = field(default=None, init=False)
+    # Calls by the order in which they were begun: how many, and the last one that was answered.
+    _begun: int = field(default=0, init=False)
+    _heard: int = field(default=0, init=False)
+    # Pairs whose attempts all failed while no other had an answer: the fault may be the endpoint's.
+    _doubtful: list[_Asked] = field(default_factory=list, init=False)
+    _failure: BaseException | None = field(default=None, init=False)
+    _failed_at: float = field(default=math.inf, init=False)
+    _abandoned: threading.Event = field(default_factory=threading.Event, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self._absence = Absence(self.endpoint.base_url, self.control, self._report, self.endpoint.clock)
 
     def batches(self) -> Iterator[list[Outcome]]:
         """Run, and give outcomes as they come; see `BackEnd.drive`."""
@@ -120,7 +123,7 @@ class Session:
             self._outbox.close()
 
     async def _run(self) -> None:
-        async with open_client(self._endpoint, self._key) as client:
+        async with open_client(self.endpoint, self.key) as client:
             try:
                 while self._start_calls(client):
                     await self._rest()
@@ -135,7 +138,7 @@ class Session:
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
         """Make calls as far as there is room, and say whether there is anything left to wait for."""
         while len(self._flying) < self._room():
-            now = self._endpoint.clock()
+            now = self.endpoint.clock()
             # While the endpoint is gone, a pair with which it was tried in vain lets others go first.
             behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
             if self._waiting and self._waiting[0].due <= now and not behind:
@@ -150,7 +153,7 @@ class Session:
         if self._failure is not None:
             expired = asyncio.get_running_loop().time() > self._failed_at + GRACE_SECONDS
             return bool(self._flying) and not expired and isinstance(self._failure, GradingError)
-        if self._control.stopping:
+        if self.control.stopping:
             return bool(self._flying)
         if self._exhausted and not self._flying and not self._waiting:
             if self._barred is not None and self._answered < 0:
@@ -161,18 +164,18 @@ class Session:
 
     def _room(self) -> int:
         """Calls that may be in flight now."""
-        control = self._control
+        control = self.control
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or len(self._outbox) >= UNREAD:
             return 0
         if self._absence.gone:
             return self._absence.room
-        return min(self._endpoint.pace.room(self._most), MOST_CALLS)
+        return min(self.endpoint.pace.room(self._most), MOST_CALLS)
 
     @property
     def _most(self) -> int:
         """Calls in flight at most, by the reins and the owner of the endpoint."""
-        most, limit = self._control.concurrency, self._endpoint.in_flight
+        most, limit = self.control.concurrency, self.endpoint.in_flight
         return most if limit is None else min(most, limit)
 
     def _takes_more(self) -> bool:
@@ -183,26 +186,21 @@ class Session:
     def _take(self) -> None:
         """Begin with the next pair."""
         try:
-            pair, steps = next(self._work)
+            pair, steps = next(self.work)
         except StopIteration:
             self._exhausted = True
             return
-        try:
-            call = next(steps)
-        except StopIteration as end:
-            self._outbox.put((*pair, end.value))
-            return
-        heapq.heappush(self._waiting, _Asked(-math.inf, next(self._ages), pair, steps, call))
+        self._go_on(_Asked(-math.inf, next(self._ages), pair, steps), None)
 
     def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
         """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
-        end = self._endpoint
+        end = self.endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
         request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
         if isinstance(request, Completion):
             self._go_on(asked, request)
-        elif not self._control.reserve(*request.reserved, patient=True):
-            if not self._control.exhausted:
+        elif not self.control.reserve(*request.reserved, patient=True):
+            if not self.control.exhausted:
                 # What is set aside for the calls in flight is more than they will use.
                 heapq.heappush(self._waiting, asked)
             else:
@@ -226,7 +224,7 @@ class Session:
             self._fail(error)
         else:
             used = task.result()
-        self._control.settle(request.reserved, used)
+        self.control.settle(request.reserved, used)
         self._woken.set()
 
     def _fail(self, error: BaseException) -> None:
@@ -236,16 +234,16 @@ class Session:
 
     async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
         """Make one call, do what its verdict says, and return the tokens that it used."""
-        verdict = await ask(client, self._endpoint, request, self._key)
+        verdict = await ask(client, self.endpoint, request, self.key)
         if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
-        if isinstance(verdict, Answered):
+        if isinstance(verdict, Answer):
             self._silent, self._answered = 0, max(self._answered, asked.age)
             self._heard = max(self._heard, asked.begun)
             self._give_up_doubtful()
-            self._endpoint.pace.answered()
+            self.endpoint.pace.answered()
             if verdict.model:
-                self._control.answered_by(verdict.model)
+                self.control.answered_by(verdict.model)
             if verdict.completion.error is not None:
                 self._report(verdict.completion.error)
             self._go_on(asked, verdict.completion)
@@ -260,8 +258,7 @@ class Session:
             self._put_aside(asked, verdict)
         elif isinstance(verdict, Refused) or verdict.reason:
             self._report(verdict.reason)
-            self._go_on(asked, Completion(error=verdict.reason))
-            self._count_silence(asked, "refuses the calls", verdict.reason)
+            self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
         else:
             self._stop(asked, verdict.error, verdict.error.message)
         return verdict.used
@@ -282,59 +279,64 @@ class Session:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
-        """Let a pair wait for its next attempt, or give it up; where the endpoint is gone, wait for that."""
-        end, absence = self._endpoint, self._absence
+        """Let a pair wait for its next attempt, or give it up; if the endpoint is gone, wait for that."""
         said = fault.reason + (f": {fault.detail}" if fault.detail else "")
-        if absence.gone:
-            if asked.probe and self._left_alone():
-                absence.end()
-                self._doubtful += [asked, *self._waiting]
-                self._waiting = []
-                return
-            if asked.probe:
-                self._wait_on(said, fault.wait)
-            # It is no fault of the pair's, as far as is known, and costs none of its attempts; the next try is with
-            # another one, where there is one.
-            asked.failures = 0
-            self._ask_again(asked, end.clock())
+        if self._absence.gone:
+            self._retry_while_gone(asked, said, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
             # No call that was begun after it has an answer: it may be the load under which all of them are slow.
-            if end.pace.narrow(len(self._flying), asked.begun, self._begun):
+            if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
                 self._report(f"{said}; fewer calls are made at once")
-                self._ask_again(asked, end.clock())
+                self._ask_again(asked, self.endpoint.clock())
                 return
-            if end.hangs and self._control.patience <= 0:
-                self._stop(asked, absence.given_up("does not answer: the last call ended", said), said)
+            if self.endpoint.hangs and self.control.patience <= 0:
+                self._stop(asked, self._absence.given_up("does not answer: the last call ended", said), said)
                 return
-            asked.failures = end.attempts if end.hangs else asked.failures
-            end.stretched = 2 * end.limit_s
+            asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
+            self.endpoint.stretched = 2 * self.endpoint.limit_s
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
-        if wait > self._control.longest_wait:
-            self._stop(asked, absence.asked_for_too_long(said, wait), said)
+        if wait > self.control.longest_pause:
+            self._stop(asked, self._absence.asked_for_too_long(said, wait), said)
             return
         if fault.for_all:
-            end.pace.hold(wait, len(self._flying))
-            absence.asked_to_wait(said, wait)
-        attempts = end.attempts if self._control.attempts is None else self._control.attempts
+            self.endpoint.pace.hold(wait, len(self._flying))
+            self._absence.asked_to_wait(said, wait)
+        attempts = self.endpoint.attempts if self.control.attempts is None else self.control.attempts
         if asked.failures < attempts:
             self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
-            self._ask_again(asked, end.clock() + wait)
+            self._ask_again(asked, self.endpoint.clock() + wait)
+        else:
+            self._give_up_or_doubt(asked, fault, said)
+
+    def _retry_while_gone(self, asked: _Asked, said: str, wait: float | None) -> None:
+        """Wait on if the endpoint was tried with a pair. It costs none of the pair's attempts: it is no fault of it."""
+        if asked.probe and self._left_alone():
+            self._absence.end()
+            self._doubtful += [asked, *self._waiting]
+            self._waiting = []
             return
+        if asked.probe:
+            self._wait_on(said, wait)
+        asked.failures = 0
+        self._ask_again(asked, self.endpoint.clock())
+
+    def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, said: str) -> None:
+        """Give a pair up after its last attempt, or put it aside if the fault may be the endpoint's."""
         asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
         # A pair that was asked anew after an outage, in which others then had their answer, is the fault itself.
         spared_in_vain = 0 < asked.spared < self._heard
         # What cannot be used says nothing of the endpoint once a pair that came later has its answer.
         silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
-        if self._control.patience > 0 and silent and not spared_in_vain:
+        if self.control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
-            if fault.gone or (fault.slow and end.hangs) or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
+            hangs = fault.slow and self.endpoint.hangs
+            if fault.gone or hangs or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
                 self._wait_on(said, fault.wait)
             return
-        self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
-        self._go_on(asked, Completion(error=asked.given_up))
-        self._count_silence(asked, "does not answer", said)
+        self._report(f"{said} (attempt {asked.failures}, given up)")
+        self._give_up(asked, asked.given_up, "does not answer", said)
 
     def _ask_again(self, asked: _Asked, due: float) -> None:
         asked.due = due
@@ -359,7 +361,7 @@ class Session:
         """Let all that waits be asked as if no attempt had been made."""
         for asked in self._waiting:
             asked.failures = 0
-            asked.due = min(asked.due, self._endpoint.clock())
+            asked.due = min(asked.due, self.endpoint.clock())
         heapq.heapify(self._waiting)
 
     def _give_up_doubtful(self, every: bool = False) -> None:
@@ -374,8 +376,9 @@ class Session:
             self._report(f"{asked.given_up}, given up")
             self._go_on(asked, Completion(error=asked.given_up))
 
-    def _count_silence(self, asked: _Asked, what: str, last: str) -> None:
-        """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
+    def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
+        """Give a pair up; and the endpoint if pair after pair fails for good and not one call in between succeeds."""
+        self._go_on(asked, Completion(error=error))
         # If one that was begun later has its answer, that this one took longer to fail says nothing of the endpoint.
         # The questions about one passage follow each other: it may be one passage that fails.
         if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
@@ -385,10 +388,10 @@ class Session:
         if self._silent >= max(SILENT_PAIRS, self._most):
             self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))
 
-    def _go_on(self, asked: _Asked, completion: Completion) -> None:
-        """Hand a pair's steps what came, and take their next call or their grade."""
+    def _go_on(self, asked: _Asked, completion: Completion | None) -> None:
+        """Hand a completion to a pair's steps, None to begin with them; take their next call or their grade."""
         try:
-            asked.call = asked.steps.send(completion)
+            asked.call = next(asked.steps) if completion is None else asked.steps.send(completion)
         except StopIteration as end:
             self._outbox.put((*asked.pair, end.value))
         else:
@@ -397,9 +400,9 @@ class Session:
 
     async def _rest(self) -> None:
         """Wait until a call ends, one is due, or it is time to look at the reins."""
-        soon = [self._endpoint.pace.closed_for]
+        soon = [self.endpoint.pace.closed_for]
         if self._waiting:
-            soon.append(self._waiting[0].due - self._endpoint.clock())
+            soon.append(self._waiting[0].due - self.endpoint.clock())
         seconds = min([LOOK_SECONDS, *(wait for wait in soon if wait > 0)])
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -408,5 +411,5 @@ class Session:
 
     def _report(self, line: str) -> None:
         """Say that a call failed; texts from outside come here without the key."""
-        _log.warning("%s: %s", self._endpoint.model, line)
-        self._control.report(line)
+        _log.warning("%s: %s", self.endpoint.model, line)
+        self.control.report(line)

@@ -7,23 +7,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from core.errors import InputError
+from core.errors import GradingError, InputError
 from core.graders.control import Control
-from core.graders.local.base import FEW_STEPS, TextBackEnd, chosen_by, permitted
+from core.graders.local.base import LocalBackEnd
 from core.graders.local.batches import Batch, Group, default_budget
 from core.graders.local.extractive import ExtractiveBackEnd
-from core.graders.local.loading import loading, model_identity
-from core.graders.local.prompting import Prepared
+from core.graders.local.loading import loading, model_identity, tokens_in
+from core.graders.local.prompting import Prepared, Prompting
 from core.graders.reading.calls import Call, Completion, Sampling
 from core.graders.reading.reasoning import reasoning_length
 from core.graders.reading.settled import settled
 
 if TYPE_CHECKING:
+    from core.graders.local.causal import CausalRunner
     from core.graders.local.options import Options
-    from core.graders.local.writing import Likelihood, Runner, Written
+    from core.graders.local.seq2seq import Seq2SeqRunner
+    from core.graders.local.writing import Likelihood, Written
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
+FEW_STEPS = 6
+"""Tokens within which an answer that ends early mostly does. The few that do not are asked again together, so
+that a batch does not wait for its one talkative row."""
 MOSTLY = 0.25
 """From this share of talkative answers on, all are given their full length at once."""
 MOST_BEAMS = 64
@@ -40,7 +45,7 @@ class _Kind:
     max_tokens: int
 
 
-class TransformersBackEnd(TextBackEnd):
+class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
     Answers are those of the model's own `generate`: greedy and up to where they are settled, or with beams.
@@ -57,10 +62,6 @@ class TransformersBackEnd(TextBackEnd):
             probabilities of the ratings, which beams do not.
         must_chat: refuses a causal model without a chat template: its prompts would need another end.
         sampling: draws what it writes by chance, with one beam; None for the likeliest.
-
-    Attributes:
-        tokens_computed: tokens of prompts that were run through the model so far.
-        tokens_plain: tokens that it would have been, prompt by prompt.
 
     Raises:
         InputError: device, dtype or a number is not possible.
@@ -79,7 +80,7 @@ class TransformersBackEnd(TextBackEnd):
         must_chat: bool = False,
         sampling: Sampling | None = None,
     ) -> None:
-        super().__init__(model, revision, device, dtype, max_tokens_in, batch_tokens, must_chat, sampling)
+        super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
         if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
             raise InputError(
                 "parameter-out-of-range",
@@ -92,6 +93,9 @@ class TransformersBackEnd(TextBackEnd):
             raise InputError(
                 "useless-parameter", "Beams search for the likeliest text; they draw none.", "Leave num_beams out."
             )
+        self._must_chat = must_chat
+        self._sampling = sampling
+        self._options: dict[tuple[str, ...], Options] = {}
         self._tried = self._talkative = 0
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
@@ -120,8 +124,44 @@ class TransformersBackEnd(TextBackEnd):
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
 
+    def _prepared(self, calls: Sequence[Call]) -> list[Prepared]:
+        """Calls as tokens, in their order.
+
+        Raises:
+            GradingError: the model cannot be loaded, or has no chat template where it must.
+            InputError: a call asks for what no model that writes can give.
+        """
+        if any(call.form == "span" for call in calls):
+            raise InputError(
+                "model-writes",
+                f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
+                "Choose the method answer for it, or a model for extractive answers.",
+            )
+        with self._loaded.lock:
+            return self._prompting.prepare(calls, self._room)
+
     @cached_property
-    def _runner(self) -> Runner:
+    def _prompting(self) -> Prompting:
+        limit = tokens_in(self._max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
+        prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+        if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
+            raise GradingError(
+                "chat-template-unusable",
+                f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
+                "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
+            )
+        return prompting
+
+    def _room(self, call: Call) -> int:
+        """Tokens of the window that the answer takes: none of an encoder's."""
+        if self._loaded.seq2seq:
+            return 0
+        if call.form == "likelihood":
+            return max((self.count_tokens(option) or 0) + 2 for option in call.options)
+        return call.max_tokens
+
+    @cached_property
+    def _runner(self) -> CausalRunner | Seq2SeqRunner:
         if self._loaded.seq2seq:
             from core.graders.local.seq2seq import Seq2SeqRunner
 
@@ -140,7 +180,6 @@ class TransformersBackEnd(TextBackEnd):
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Answers that are written, of calls of one kind."""
         from core.graders.local.options import named_option
-        from core.graders.local.writing import out_of_memory_halves
 
         ends = settled(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -149,21 +188,13 @@ class TransformersBackEnd(TextBackEnd):
         again: list[int] = []
 
         def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
-            with self._loaded.lock:
-                found: list[tuple[int, Written]] = []
-                for part, written in out_of_memory_halves(
-                    batch,
-                    lambda part: self._runner.write(
-                        tokens, part, steps, ends, watched.tokens if watched else (), self._beams
-                    ),
-                ):
-                    self.tokens_computed += self._runner.cost(tokens, part)
-                    found += zip((row for group in part for row in group.rows), written, strict=True)
-                return found
+            scored = watched.tokens if watched else ()
+            return self._run_in_parts(
+                batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self._beams)
+            )
 
         def told(row: int, written: Written) -> tuple[int, Completion]:
             control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
-            self.tokens_plain += len(tokens[row])
             distribution = None
             if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
                 reasons = reasoning_length(written.text) > 0
@@ -196,8 +227,6 @@ class TransformersBackEnd(TextBackEnd):
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Answers of calls that weigh options: the option with the best log-likelihood for its length."""
-        from core.graders.local.writing import out_of_memory_halves
-
         tokens = [each.tokens for each in ready]
 
         def run(part: Batch) -> list[list[Likelihood]]:
@@ -207,26 +236,59 @@ class TransformersBackEnd(TextBackEnd):
             )
 
         for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
-            found: list[tuple[int, list[Likelihood]]] = []
-            with self._loaded.lock:
-                for part, values in out_of_memory_halves(batch, run):
-                    self.tokens_computed += self._runner.cost(tokens, part)
-                    found += zip((group.rows[0] for group in part), values, strict=True)
             done = []
-            for row, likelihoods in found:
+            for row, likelihoods in self._run_in_parts(batch, run):
                 control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
-                self.tokens_plain += len(tokens[row])
-                done.append((row, chosen_by(calls[row], likelihoods, ready[row].shortened)))
+                done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
             yield done
 
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
-        """The batches, one after the other, with the rows for which `control` gives leave."""
+        """The batches with the rows for which `control` gives leave; none once it stops the job.
+
+        What some rows do not use of the money that was set aside for them may do for the others of their batch.
+
+        Args:
+            tokens: of all prompts, by row.
+            answer: tokens that the answer of a row may have.
+        """
         for batch in batches:
-            rows = [row for group in batch for row in group.rows]
-            for leave in permitted(rows, tokens, lambda row: answer, control):
-                allowed = set(leave)
-                groups = [Group(tuple(row for row in group.rows if row in allowed), group.shared) for group in batch]
-                yield [group for group in groups if group.rows]
+            rest = [row for group in batch for row in group.rows]
+            while rest:
+                control.wait_while_paused()
+                if control.stopping:
+                    return
+                leave = {row for row in rest if control.reserve(len(tokens[row]), answer, patient=True)}
+                if not leave and control.reserve(len(tokens[rest[0]]), answer):
+                    leave = {rest[0]}
+                if leave:
+                    groups = [Group(tuple(row for row in group.rows if row in leave), group.shared) for group in batch]
+                    yield [group for group in groups if group.rows]
+                rest = [row for row in rest if row not in leave]
 
     def _options_of(self, call: Call) -> Options | None:
-        return None if self._beams > 1 else super()._options_of(call)
+        """The options whose probabilities are read while a call is answered; none with beams."""
+        from core.graders.local.options import Options
+
+        if self._beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
+            return None
+        if call.options not in self._options:
+            with self._loaded.lock:
+                self._options[call.options] = Options(call.options, self._loaded.tokenizer)
+        return self._options[call.options]
+
+
+def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) -> Completion:
+    """The option of a call with the best log-likelihood for its length.
+
+    Per token that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
+    section 3.2).
+
+    Args:
+        likelihoods: of the options, in their order.
+        shortened: tokens of the passage that were left out.
+    """
+    distribution = {}
+    for option, (total, tokens) in zip(call.options, likelihoods, strict=True):
+        length = {"tokens": tokens, "characters": len(option), "none": 1}[call.per]
+        distribution[option] = total / max(1, length)
+    return Completion(max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened)

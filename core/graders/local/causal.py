@@ -83,10 +83,6 @@ class CausalRunner:
                     rows, beginning, rest = len(part.rows), part.shared, longest
         return batches
 
-    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
-        """Tokens that are read, shared ones once."""
-        return sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in batch)
-
     def write(
         self,
         prompts: Sequence[list[int]],

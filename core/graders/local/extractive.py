@@ -14,7 +14,7 @@ from core.graders.local.batches import by_length, default_budget
 from core.graders.local.loading import Loaded
 from core.graders.prompts.prompt import PASSAGE
 from core.graders.reading.calls import BackEnd, Call, Completion
-from core.graders.reading.driving import Answer
+from core.graders.reading.driving import answers
 
 LONGEST_ANSWER = 30
 """Tokens of an answer at most."""
@@ -106,17 +106,10 @@ class ExtractiveBackEnd(LocalBackEnd):
                 f"The model {self._source[0]} cuts answers out of passages; it cannot write.",
                 "Choose a second model for verification, or check answers by word match.",
             )
-        streaming: Answer | None = getattr(self._other, "answer", None)
-        some = [calls[i] for i in others]
-        if streaming is not None:
-            for batch in streaming(some, control):
-                yield [(others[i], completion) for i, completion in batch]
-        else:
-            yield list(zip(others, self._other.complete(some, control), strict=True))
+        for batch in answers(self._other, [calls[i] for i in others], control):
+            yield [(others[i], completion) for i, completion in batch]
 
     def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        from core.graders.local.writing import out_of_memory_halves
-
         loaded = self._loaded
         budget = self._batch_tokens or default_budget(loaded.device)
         limit = min(self._max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
@@ -140,13 +133,11 @@ class ExtractiveBackEnd(LocalBackEnd):
                 every = [window for i in asked for window in cut[i]]
                 best = {i: _Best() for i in asked}
                 for batch in by_length([window.tokens for window in every], range(len(every)), budget):
-                    for part, found in out_of_memory_halves(
+                    for row, (start, end) in self._run_in_parts(
                         batch,
                         lambda part: _run(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
                     ):
-                        for group, (start, end) in zip(part, found, strict=True):
-                            window = every[group.rows[0]]
-                            _improve(best[window.call], window, start, end)
+                        _improve(best[every[row].call], every[row], start, end)
             for i in asked:
                 control.settle((size_of[i], 0), (size_of[i], 0))
                 done.append((i, _completion(best[i], calls[i].values[PASSAGE])))

@@ -173,7 +173,6 @@ def load_model(
         InputError: device or dtype is unknown.
         GradingError: the model is not there, cannot be fetched, or is not of this kind.
     """
-    check_settings(device, dtype)
     source = source_of(name_or_folder, revision)
     dtype = resolved_dtype(device, dtype)
     with _loading_lock:
@@ -194,8 +193,7 @@ def source_of(name_or_folder: str, revision: str | None) -> Source:
         InputError: whoever acts may not use it, or the revision is none.
         GradingError: it is a folder and holds no model.
     """
-    check_revision(revision)
-    folder = _folder(name_or_folder)
+    folder = _folder(name_or_folder, revision)
     if folder is None:
         return Source(name_or_folder, name_or_folder, revision)
     stamp = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder))
@@ -213,36 +211,32 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
         InputError: whoever acts may not use it, or the revision is none.
         GradingError: it is a folder and holds no model.
     """
-    check_revision(revision)
-    folder = _folder(name_or_folder)
+    folder = _folder(name_or_folder, revision)
     if folder is None:
         return f"{name_or_folder}@{revision}" if revision else name_or_folder
     whole = hashlib.sha256()
     for path in _files(folder):
-        whole.update(f"{path.name}\0{_digest(path)}\n".encode())
+        about = path.stat()
+        digest = _digest(path.resolve(), about.st_size, about.st_mtime_ns)
+        whole.update(f"{path.name}\0{digest}\n".encode())
     return f"{folder.resolve().name}@sha256:{whole.hexdigest()[:12]}"
 
 
-_digests: dict[tuple[str, int, int], str] = {}
+@lru_cache(maxsize=1024)
+def _digest(file: Path, size: int, changed: int) -> str:
+    """SHA-256 of a file, computed again only if its size or time has changed."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _digest(path: Path) -> str:
-    """SHA-256 of a file, computed again only where its size or time has changed."""
-    about = path.stat()
-    key = (str(path.resolve()), about.st_size, about.st_mtime_ns)
-    if key not in _digests:
-        with path.open("rb") as file:
-            _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return _digests[key]
-
-
-def _folder(name_or_folder: str) -> Path | None:
+def _folder(name_or_folder: str, revision: str | None) -> Path | None:
     """The folder that is meant; None for a name on the hub.
 
     Raises:
-        InputError: whoever acts may not use it.
+        InputError: this person may not use it, or the revision is none.
         GradingError: a folder is meant, and holds no model.
     """
+    check_revision(revision)
     folder = place_of(name_or_folder, current())
     if folder is not None and not holds_model(folder):
         # The same words whether the folder is there or not.
@@ -284,12 +278,11 @@ def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[st
 
 def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
     """A file of a model that is on this computer: in its folder, or fetched from the hub before."""
-    if (folder := _folder(name_or_folder)) is not None:
+    if (folder := _folder(name_or_folder, revision)) is not None:
         return folder / name if (folder / name).is_file() else None
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
-    check_revision(revision)
     try:
         found = try_to_load_from_cache(name_or_folder, name, revision=revision)
     except HFValidationError:

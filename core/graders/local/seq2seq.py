@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from core.graders.local.writing import Likelihood, Written, pad_token, padded, r
 from core.graders.reading.calls import Sampling
 
 
+@dataclass
 class Seq2SeqRunner:
     """Batches for a model with an encoder and a decoder.
 
@@ -21,21 +23,14 @@ class Seq2SeqRunner:
         sampling: draws what it writes; None for the likeliest.
     """
 
-    def __init__(self, loaded: Loaded, sampling: Sampling | None = None) -> None:
-        self._loaded = loaded
-        self._sampling = sampling
+    loaded: Loaded
+    sampling: Sampling | None = None
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Batches of prompts of like length."""
         return by_length(prompts, range(len(prompts)), budget)
 
-    def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """The same for `likelihoods`."""
-        return by_length(prompts, range(len(prompts)), budget)
-
-    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
-        """Tokens that the encoder reads."""
-        return sum(len(prompts[row]) for group in batch for row in group.rows)
+    plan_weighing = plan
 
     def write(
         self,
@@ -46,11 +41,11 @@ class Seq2SeqRunner:
         watched: Sequence[int],
         beams: int = 1,
     ) -> list[Written]:
-        """One answer a row, in the batch's order."""
+        """One answer a row, in the batch's order; see `writing.write`."""
         rows = [prompts[row] for group in batch for row in group.rows]
-        ids, mask = padded(rows, pad_token(self._loaded), False, self._loaded.device)
+        ids, mask = padded(rows, pad_token(self.loaded), False, self.loaded.device)
         inputs = {"input_ids": ids, "attention_mask": mask}
-        return write(self._loaded, inputs, max_tokens, settled, watched, beams, self._sampling)
+        return write(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
@@ -62,7 +57,7 @@ class Seq2SeqRunner:
 
     def _target(self, option: str) -> list[int]:
         """An option's tokens without the one that ends a text, whose likelihood is not the option's."""
-        tokenizer = self._loaded.tokenizer
+        tokenizer = self.loaded.tokenizer
         target: list[int] = tokenizer(option).input_ids
         while target and target[-1] == tokenizer.eos_token_id:
             target.pop()
@@ -71,10 +66,10 @@ class Seq2SeqRunner:
     @torch.inference_mode()
     def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
         """Score n targets, target i after prompt `of[i]`, in one pass."""
-        model: Any = self._loaded.model
-        ids, mask = padded(prompts, pad_token(self._loaded), False, self._loaded.device)
+        model: Any = self.loaded.model
+        ids, mask = padded(prompts, pad_token(self.loaded), False, self.loaded.device)
         hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        labels, shown = padded(targets, 0, False, self._loaded.device)
+        labels, shown = padded(targets, 0, False, self.loaded.device)
         first = model.generation_config.decoder_start_token_id
         shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
         logits = model(
@@ -82,5 +77,5 @@ class Seq2SeqRunner:
         ).logits
         found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
         # A mark that every text begins with is no part of the option.
-        special = torch.isin(labels, torch.tensor(self._loaded.tokenizer.all_special_ids, device=labels.device))
+        special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
         return summed(found, shown * ~special)

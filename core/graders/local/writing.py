@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -41,50 +41,6 @@ class Written:
 Result = TypeVar("Result")
 
 
-class Runner(Protocol):
-    """A text model that runs batches of tokens."""
-
-    def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Put every prompt into one batch; `budget` is the tokens of a batch, padding included."""
-        ...
-
-    def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """The same for `likelihoods`; groups of one."""
-        ...
-
-    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
-        """Tokens that running a batch computes, padding not counted."""
-        ...
-
-    def write(
-        self,
-        prompts: Sequence[list[int]],
-        batch: Batch,
-        max_tokens: int,
-        settled: Callable[[str], bool] | None,
-        watched: Sequence[int],
-        beams: int,
-    ) -> list[Written]:
-        """Let the model write one answer a row of the batch, in the batch's order; see `write`."""
-        ...
-
-    def likelihoods(
-        self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
-    ) -> list[list[Likelihood]]:
-        """The likelihood of each option after its prompt, for one batch.
-
-        Args:
-            prompts, tokens: the prompts as text and as tokens.
-            options: the texts to be weighed, for each prompt.
-        """
-        ...
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that there is no memory left: a GPU's, Python's, or that of PyTorch's on a processor."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
-
-
 def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
     """Run a batch, in halves of halves where the memory, a GPU's or the computer's, does not hold it at once.
 
@@ -97,7 +53,9 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
     try:
         result = run(batch)
     except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
+        # Of a processor's memory PyTorch says nothing but this.
+        exhausted = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+        if not exhausted:
             raise
         rows = sum(len(group.rows) for group in batch)
         if rows == 1:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from core.errors import FileError, InputError, Problem
@@ -21,6 +22,15 @@ Use = Literal[
 ]  # fmt: skip
 
 
+PASSAGE = "context"
+"""The variable of the passage."""
+OF_EXAMPLE = ("question", "passage", "answer")
+VARIABLES = (
+    *OF_EXAMPLE, "context", "query_title", "query_subtopic", "narrative", "correct_answer", "choices", "n",
+    "task_domain",
+)  # fmt: skip
+
+
 class PromptUse(NamedTuple):
     """What a use asks of its prompts.
 
@@ -30,6 +40,9 @@ class PromptUse(NamedTuple):
         needed: the variables without which a template cannot serve it.
         known: of one that grades, all variables that a template may have: a grade is about these texts and no others.
         literal: what may stand in braces and is no variable, but shown to the model as it is.
+        variables: all that count as variables in braces.
+        aliases: other names of variables.
+        fenced_to_be: what is done with a fenced text; None for what `_TO_BE` says.
     """
 
     title: str
@@ -37,6 +50,9 @@ class PromptUse(NamedTuple):
     needed: tuple[str, ...]
     known: tuple[str, ...] = ()
     literal: tuple[str, ...] = ()
+    variables: tuple[str, ...] = (*VARIABLES, "examples")
+    aliases: Mapping[str, str] = MappingProxyType({"passage": PASSAGE})
+    fenced_to_be: str | None = None
 
 
 USES: dict[str, PromptUse] = {
@@ -50,7 +66,8 @@ USES: dict[str, PromptUse] = {
         "Multiple choice", ("letter", "text"), ("question", "context"), ("question", "context", "choices")
     ),
     "direct": PromptUse(
-        "Direct judges", ("rating", "yes-no"), ("query_title", "context"), ("query_title", "context", "correct_answer")
+        "Direct judges", ("rating", "yes-no"), ("query_title", "context"), ("query_title", "context", "correct_answer"),
+        aliases={"passage": "context", "question": "query_title", "answer": "correct_answer"},
     ),
     "generate questions": PromptUse("Draft questions", ("json",), ("query_title",)),
     "generate nuggets": PromptUse("Draft key facts", ("json",), ("query_title",)),
@@ -58,39 +75,23 @@ USES: dict[str, PromptUse] = {
     "generate items": PromptUse(
         "Draft exam items", ("text", "json"), ("context",),
         literal=("question", "candidate A", "candidate B", "candidate C", "candidate D", "correct answer"),
+        variables=("task_domain", "documentation", "passage", "context"),
+        aliases={"passage": "context", "documentation": "context"}, fenced_to_be="asked about",
     ),
     "answer from passages": PromptUse(
-        "Answer from all passages", ("text",), ("question", "context"), ("question", "context", "n_tokens")
+        "Answer from all passages", ("text",), ("question", "context"), ("question", "context", "n_tokens"),
+        variables=("question", "passage", "context", "n_tokens"), fenced_to_be="answered from",
     ),
     "compare answers": PromptUse(
         "Compare answers", ("yes-no", "rating"), ("question", "correct_answer", "result"),
         ("question", "correct_answer", "result"),
+        variables=("question", "query", "correct_answer", "answer", "result"),
+        aliases={"query": "question", "answer": "correct_answer"}, fenced_to_be="compared",
     ),
 }  # fmt: skip
+_OF_EXAMPLES = PromptUse("Worked examples", (), ())
+"""What stands for a use where a text belongs to none, such as one worked example."""
 
-PASSAGE = "context"
-"""The variable of the passage."""
-ALIASES = {"passage": PASSAGE}
-ALIASES_OF_DIRECT = {"passage": "context", "question": "query_title", "answer": "correct_answer"}
-ALIASES_OF_ITEMS = {"passage": "context", "documentation": "context"}
-ALIASES_OF_COMPARISONS = {"query": "question", "answer": "correct_answer"}
-OF_EXAMPLE = ("question", "passage", "answer")
-OF_ITEMS = ("task_domain", "documentation", "passage", "context")
-"""Variables of a prompt that drafts items; the others are words in braces there."""
-OF_ANSWERS = ("question", "passage", "context", "n_tokens")
-OF_COMPARISONS = ("question", "query", "correct_answer", "answer", "result")
-VARIABLES = (
-    *OF_EXAMPLE, "context", "query_title", "query_subtopic", "narrative", "correct_answer", "choices", "n",
-    "task_domain",
-)  # fmt: skip
-
-_VARIABLE = re.compile(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}")
-_OF_USE = {"generate items": OF_ITEMS, "answer from passages": OF_ANSWERS, "compare answers": OF_COMPARISONS}
-"""The variables of the uses that have their own; all others have `VARIABLES`, and {examples}."""
-_VARIABLES_OF_USE = {use: re.compile(r"\{(" + "|".join(names) + r")\}") for use, names in _OF_USE.items()}
-_ALIASES_OF_USE = {
-    "direct": ALIASES_OF_DIRECT, "generate items": ALIASES_OF_ITEMS, "compare answers": ALIASES_OF_COMPARISONS,
-}  # fmt: skip
 _IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _HINT = "Compare it with a built-in prompt, written out as YAML; put Yes, No and numbers in quotes where they are text."
@@ -198,7 +199,7 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     for name, what in _FENCED if fence else ():
         # In a direct prompt {answer} is the correct one, which people wrote.
         if name in needed:
-            texts[name], sentence = fenced(texts[name], what, _FENCED_TO_BE.get(prompt.use))
+            texts[name], sentence = fenced(texts[name], what, _use(prompt.use).fenced_to_be)
             if prompt.system:
                 system = f"{system}\n\n{sentence}"
             else:
@@ -212,11 +213,6 @@ _FENCED: tuple[tuple[str, Literal["passage", "answer"]], ...] = (
     ("context", "passage"), ("answer", "answer"), ("result", "answer"),
 )  # fmt: skip
 """Variables whose text is from a passage, and what their fence calls it."""
-_FENCED_TO_BE = {
-    "generate items": "asked about",
-    "answer from passages": "answered from",
-    "compare answers": "compared",
-}
 _TO_BE = {"passage": "rated", "answer": "verified"}
 
 
@@ -316,17 +312,16 @@ def _flaws(prompt: Prompt) -> Iterator[str]:
     if prompt.use not in USES:
         yield f"use '{prompt.use:.40}' is none of {', '.join(USES)}"
         return
-    _, forms, needed, _, literal = USES[prompt.use]
-    if prompt.form not in forms:
-        yield f"form '{prompt.form:.40}' does not fit use '{prompt.use}', which has {' or '.join(forms)}"
+    use = USES[prompt.use]
+    if prompt.form not in use.forms:
+        yield f"form '{prompt.form:.40}' does not fit use '{prompt.use}', which has {' or '.join(use.forms)}"
     if prompt.form == "yes-no" and prompt.top != 1:
         yield "the top of form yes-no is 1"
-    needed = (*needed, "choices") if prompt.form == "letter" else needed
+    needed = (*use.needed, "choices") if prompt.form == "letter" else use.needed
     for missing in [name for name in needed if name not in variables(prompt)]:
         yield f"the template has no {{{missing}}}, which use '{prompt.use}' needs"
-    of_template = _OF_USE.get(prompt.use, (*VARIABLES, "examples"))
-    for text, known in ((prompt.template, of_template), (prompt.example, OF_EXAMPLE)):
-        for unknown in [name for name in _IN_BRACES.findall(text) if name not in (*known, *literal)]:
+    for text, known in ((prompt.template, use.variables), (prompt.example, OF_EXAMPLE)):
+        for unknown in [name for name in _IN_BRACES.findall(text) if name not in (*known, *use.literal)]:
             yield f"{{{unknown:.40}}} is no variable; known are {', '.join(known)}"
     if _variable_in(prompt.use).search(prompt.system):
         yield "the system text takes no variables; they belong in the template"
@@ -349,12 +344,17 @@ def _refused(file: str, reasons: Iterable[str]) -> FileError:
     return FileError([Problem(file, None, "invalid-prompt", reason) for reason in reasons], _HINT)
 
 
+def _use(name: str | None) -> PromptUse:
+    return USES.get(name or "", _OF_EXAMPLES)
+
+
 def _canonical(name: str, use: Use | None) -> str:
-    return _ALIASES_OF_USE.get(use or "", ALIASES).get(name, name)
+    return _use(use).aliases.get(name, name)
 
 
+@cache
 def _variable_in(use: Use | None) -> re.Pattern[str]:
-    return _VARIABLES_OF_USE.get(use or "", _VARIABLE)
+    return re.compile(r"\{(" + "|".join(_use(use).variables) + r")\}")
 
 
 def _put(template: str, texts: Mapping[str, str], use: Use | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -88,14 +88,6 @@ Steps = Generator[Call, Completion, Grade]
 
 class BackEnd(Protocol):
     """A model that answers calls, on this computer or behind an endpoint."""
-
-    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
-        """Answer calls, in their order.
-
-        Raises:
-            GradingError: it cannot answer at all: no model, no key, no access.
-        """
-        ...
 
     def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
         """Take pairs through their steps, as many at a time as suits the model.

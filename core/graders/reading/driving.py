@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
-from core.graders.reading.calls import Call, Completion, Steps
+from core.graders.reading.calls import BackEnd, Call, Completion, Steps
+from core.types import Grade
 
 WINDOW = 256
 """Pairs under way at most: enough to fill batches of like length, few enough to be quick to begin and to stop."""
@@ -66,14 +67,30 @@ def drive_in_windows(
             steps.close()
 
 
-def collect(answer: Answer, calls: Sequence[Call], control: Control) -> list[Completion]:
-    """Answer calls in their order.
+def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    """Completions with the positions of their calls as they come, in any order; fewer if `control` stops it.
 
-    Returns:
-        One completion a call; where `control` did not allow a call, its completion says so as its error.
+    A batch may be empty: one comes at least every second from an endpoint, so that its caller can look around.
     """
-    completions = [Completion(complete=False, error="Not asked: the job was stopped.")] * len(calls)
-    for batch in answer(calls, control):
+    arrived: dict[int, Completion] = {}
+
+    def steps(i: int, call: Call) -> Steps:
+        # The seam takes pairs through to grades; only the completion on the way is of interest here.
+        arrived[i] = yield call
+        return Grade(None, "failed")
+
+    for outcomes in back_end.drive((((i, 0), steps(i, call)) for i, call in enumerate(calls)), control):
+        yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
+
+
+def complete(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
+    """A completion for each call, in their order; one that `control` did not allow has an error.
+
+    Raises:
+        GradingError: the back end cannot answer at all.
+    """
+    completions = [Completion(complete=False, error="not asked, as the job was stopped")] * len(calls)
+    for batch in answers(back_end, calls, control):
         for index, completion in batch:
             completions[index] = completion
     return completions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
@@ -16,6 +17,7 @@ Method = Callable[[Asked, str], Steps]
 """How one pair is graded, given what is asked and the passage."""
 
 
+@dataclass(eq=False)
 class ReadingGrader:
     """Asks a model about every pair by the steps of a method.
 
@@ -27,24 +29,18 @@ class ReadingGrader:
             by passage; if not, they share most question by question.
     """
 
-    def __init__(self, spec: GraderSpec, method: Method, back_end: BackEnd, by_passage: bool) -> None:
-        self._spec = spec
-        self._method = method
-        self.back_end = back_end
-        self._by_passage = by_passage
-
-    @property
-    def spec(self) -> GraderSpec:
-        """What identifies this grader."""
-        return self._spec
+    spec: GraderSpec
+    method: Method
+    back_end: BackEnd
+    by_passage: bool
 
     def steps(self, asked: Asked, passage: str) -> Steps:
         """How one pair is graded."""
-        return self._method(asked, passage)
+        return self.method(asked, passage)
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Pairs in the order in which prompts that begin alike follow each other, for models that keep beginnings."""
-        return sorted(pairs, key=lambda pair: pair[::-1] if self._by_passage else pair)
+        return sorted(pairs, key=lambda pair: pair[::-1] if self.by_passage else pair)
 
     def grade(
         self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control

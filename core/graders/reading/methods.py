@@ -203,10 +203,10 @@ def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; one that is none needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
-        return replace(_with(Grade(0), completion), answer=_kept(_sound(given)) or None)
+        return replace(_with(Grade(0), completion), answer=_kept(given) or None)
     verdict = yield from check(asked, given)
     written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
-    return replace(_with(verdict, completion, written), answer=_kept(_sound(given)))
+    return replace(_with(verdict, completion, written), answer=_kept(given))
 
 
 def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
@@ -276,12 +276,12 @@ def _beyond(completion: Completion, rating: str) -> str | None:
     """What a model wrote where that is more than the rating."""
     text = without_thoughts(completion.text).strip()
     only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
-    return None if only_rating else _sound(text)
+    return None if only_rating else text
 
 
 def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
     """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
-    raw = _kept(_sound(completion.text if written is None else written))
+    raw = _kept(completion.text if written is None else written)
     cut = completion.shortened
     notes = [grade.note] if grade.note else []
     if cut:
@@ -292,14 +292,12 @@ def _with(grade: Grade, completion: Completion, written: str | None = None) -> G
 
 
 def _kept(text: str) -> str:
-    """The part of a text that is stored: the length of an answer is its sender's choice."""
-    most = limit("ENDPOINT_KEPT")
-    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most:,} more characters are not kept]"
+    """The part of a text that is stored: the length of an answer is its sender's choice.
 
-
-def _sound(text: str) -> str:
-    """A text that can be stored: halves of surrogate pairs, which a faulty endpoint may send, become question marks."""
-    return text.encode(errors="replace").decode()
+    Halves of surrogate pairs, which a faulty endpoint may send, cannot be stored and become question marks.
+    """
+    most, sound = limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
+    return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not kept]"
 
 
 def _fail(reason: str | None) -> Grade:

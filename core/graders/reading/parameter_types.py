@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from core.errors import InputError
-
-Is = Callable[[Any], bool]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(value: Any) -> bool:
-    # A command reads --set model=123 as a number.
-    return isinstance(value, str) or type(value) is int
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
-
 
 _TEXTS = (
     *("back_end", "verify_back_end", "base_url", "key_variable", "api", "structured", "prompt", "verify_prompt"),
     *("check", "by", "normalise", "revision", "device", "dtype"),
 )
-_KINDS: Mapping[str, tuple[Is, str]] = {
-    **dict.fromkeys(_TEXTS, (_is_text, 'a text; a command takes one of digits alone as NAME="1234"')),
-    **dict.fromkeys(("model", "verify_model"), (_is_name, "the name of a model")),
-    **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), (_is_whole, "a whole number")),
-    **dict.fromkeys(("timeout_s", "temperature"), (_is_number, "a number")),
-    "extra": (_is_mapping, 'a JSON object as {"seed": 1}'),
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(_TEXTS, ((str,), 'a text; a command takes one of digits alone as NAME="1234"')),
+    # A command reads --set model=123 as a number.
+    **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
+    **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), ((int,), "a whole number")),
+    **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
+    "extra": ((dict,), 'a JSON object as {"seed": 1}'),
 }
+"""The types of a parameter's value, and what it takes in words. True is no whole number here."""
 
 
 def check_types(parameters: Mapping[str, Any]) -> None:
@@ -50,9 +28,10 @@ def check_types(parameters: Mapping[str, Any]) -> None:
     Raises:
         InputError: a value is of another kind. It is not repeated: it may be a key in a wrong place.
     """
-    for name, (is_one, what) in _KINDS.items():
+    for name, (types, what) in _TYPES.items():
         value = parameters.get(name)
-        if value is not None and value != "" and not is_one(value):
+        odd_names = isinstance(value, dict) and not all(isinstance(field, str) for field in value)
+        if value is not None and value != "" and (type(value) not in types or odd_names):
             raise InputError(
                 "parameter-of-wrong-type", f"The value of {name} is of another kind than it takes.", f"It takes {what}."
             )

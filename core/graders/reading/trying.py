@@ -9,6 +9,7 @@ from core.graders.base import Grader
 from core.graders.control import Control
 from core.graders.prompts.prompt import Messages, fill
 from core.graders.reading.calls import Call, Completion
+from core.graders.reading.driving import complete
 from core.graders.reading.grader import ReadingGrader
 from core.types import Asked, Grade
 
@@ -64,7 +65,7 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
         call = next(steps)
         while True:
             made = control.usage.calls
-            (completion,) = grader.back_end.complete([call], control)
+            (completion,) = complete(grader.back_end, [call], control)
             if control.exhausted and control.usage.calls == made:
                 raise beyond_caps(control)
             messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)

@@ -16,13 +16,14 @@ from core.graders import (
     Completion,
     Control,
     Prompt,
+    answers,
     back_end_name,
     fence_mark,
     fill,
     make_back_end,
     read,
 )
-from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
+from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress
 from core.pipelines.answer_judges import accepts, answer_judge, judge_scores
 from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job
 from core.pipelines.item_filters import kept_vectors

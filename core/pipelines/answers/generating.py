@@ -18,11 +18,12 @@ from core.graders import (
     Completion,
     Control,
     Sampling,
+    answers,
     current,
     fill,
     without_thoughts,
 )
-from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
+from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress
 from core.pipelines.answers.contexts import (
     USUAL_GOLD,
     Gold,

@@ -130,7 +130,7 @@ def _reins(job: BackgroundJob) -> None:
             "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
         )
         if flying != job.control.concurrency:
-            job.control.set_concurrency(int(flying))
+            job.control.concurrency = int(flying)
     if job.control.paused:
         st.button("Resume", icon=":material/play_arrow:", on_click=job.control.resume, key="resume job")
     else:
