@@ -271,7 +271,6 @@ def _runs(sources: Sequence[Source], report: Report, options: Options, folder: P
         runs.check_queries()
         report.raise_if_refused(_NAME_QUERIES)
         counts = runs.write()
-        report.raise_if_refused(_MEND)
         refresh_pool(cursor)
         return counts
 
@@ -285,7 +284,6 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
         found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
         counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
-        report.raise_if_refused(_MEND)
         refresh_pool(cursor)
         return counts
 

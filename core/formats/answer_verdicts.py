@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TextIO
-
-import orjson
 
 from core.errors import Report
 from core.formats.answers import QUERY_KEYS
@@ -22,6 +20,7 @@ from core.formats.source import (
     open_objects,
     refusing,
     value_of,
+    write_objects,
 )
 
 WORDS = {"yes": True, "no": False}
@@ -65,9 +64,7 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
 
 def write_answer_verdicts(verdicts: Iterable[AnswerVerdict], out: TextIO) -> None:
     """Write verdicts as JSONL that `read_answer_verdicts` reads."""
-    for one in verdicts:
-        row = {"query_id": one.query_id, "answer": one.answer, "acceptable": one.acceptable}
-        out.write(orjson.dumps(row).decode() + "\n")
+    write_objects(map(asdict, verdicts), out)
 
 
 def _acceptable(value: object) -> bool:

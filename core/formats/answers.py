@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TextIO
-
-import orjson
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
@@ -21,6 +19,7 @@ from core.formats.source import (
     open_objects,
     refusing,
     value_of,
+    write_objects,
 )
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
@@ -70,10 +69,8 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
 
 def write_answers(answers: Iterable[WrittenAnswer], out: TextIO) -> None:
     """Write answers as JSONL that `read_answers` reads."""
-    for one in answers:
-        row: dict[str, Any] = {"query_id": one.query_id, "run": one.run}
-        row |= ({} if one.k is None else {"k": one.k}) | {"draw": one.draw, "answer": one.answer}
-        out.write(orjson.dumps(row).decode() + "\n")
+    rows = (asdict(one) for one in answers)
+    write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
 
 
 def _answer(row: dict[str, Any]) -> WrittenAnswer:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.formats.graded_line import FAULTS, Given, Line, refused_of, topic_of
 from core.formats.source import Refused, good_id
@@ -20,26 +18,6 @@ from core.types import Ranked, RankedColumns
 _RANK = attrgetter("rank")
 _OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
 _OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The entries of a line, in columns.
-
-    Args:
-        sizes: how many entries each passage has.
-        runs: their names, in the order in which they are first named.
-        run: places among these.
-        queries: what entries name as their query; None where one names none.
-        rank, score: as they are stated.
-    """
-
-    sizes: list[int]
-    runs: list[str]
-    run: NDArray[np.int32]
-    queries: set[str | None]
-    rank: NDArray[np.int64]
-    score: NDArray[np.float64]
 
 
 def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
@@ -68,48 +46,33 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     Args:
         query_id: the line's query; rankings of its facets are unusual.
     """
-    passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
-    if len(passages) < len(given):
-        return None
-    found = _columns(given)
-    if found is None or not found.queries <= {None, query_id}:
-        return None
-    try:
-        if any(good_id(name, "run") != name for name in found.runs):
-            return None
-    except Refused:
-        return None
-    passage = np.repeat(np.arange(len(given), dtype=np.int32), found.sizes)
-    places = np.sort(found.run.astype(np.int64) * len(given) + passage)
-    if (
-        (found.rank > LARGEST).any()
-        or (found.rank < -LARGEST).any()
-        or not np.isfinite(found.score).all()
-        or (places[1:] == places[:-1]).any()
-    ):
-        return None
-    return RankedColumns(query_id, found.runs, passages, found.run, passage, found.rank.astype(np.int32), found.score)
-
-
-def _columns(given: Given) -> _Columns | None:
-    """The entries of a line in columns; None where anything in them is wrong or unusual."""
     try:
         entries: list[Any] = [entry for _, of in given for entry in of]
         method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
         names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
-        runs = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        if not (
-            {str}.issuperset(map(type, runs))
-            and {int}.issuperset(map(type, ranks))
-            and {int, float}.issuperset(map(type, scores))
-        ):
-            return None
+        # The type of an integer, too: true is none.
+        usual = {int}.issuperset(map(type, ranks)) and {int, float}.issuperset(map(type, scores))
+        runs = {good_id(name, "run"): place for place, name in enumerate(dict.fromkeys(names))}
+        run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
         rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
         queries = set(map(query, entries))
     except (KeyError, TypeError, ValueError, OverflowError):
+        # A name that is no text is no key of `runs`; a refused one is a ValueError.
         return None
-    run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
-    return _Columns([len(of) for _, of in given], list(runs), run, queries, rank, score)
+    passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
+    passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
+    places = np.sort(run.astype(np.int64) * len(given) + passage)
+    if (
+        not usual
+        or len(passages) < len(given)
+        or not queries <= {None, query_id}
+        or (rank > LARGEST).any()
+        or (rank < -LARGEST).any()
+        or not np.isfinite(score).all()
+        or (places[1:] == places[:-1]).any()
+    ):
+        return None
+    return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
 
 
 def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:

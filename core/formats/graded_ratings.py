@@ -10,9 +10,8 @@ import orjson
 from core.formats import grade_details, graded_form
 from core.formats.graded_form import OURS, described
 from core.formats.graded_line import Grader, Line
-from core.formats.source import Refused, check_shape, good_id
+from core.formats.source import Refused, check_limit, check_shape, good_id
 from core.formats.usual_form import ExamGrades
-from core.limits import exceeded, limit
 from core.types import GradeBlocks, GraderSpec, Kind, Question
 
 RATING_TYPES = {int, type(None)}
@@ -27,8 +26,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Gr
     known = state.graders.get(key)
     if known is None:
         check_shape(kept)
-        if len(state.graders) >= (most := limit("SYSTEMS")):
-            raise Refused("limit-exceeded", exceeded("the file names more graders than", "SYSTEMS", most))
+        check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
         if info and OURS in info:
             spec = _restored(info[OURS])
         else:
@@ -68,8 +66,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
     taken = state.taken.get(self_ratings) if type(self_ratings) is str else None
-    if taken is not None:
-        state.used += 1
+    state.used += taken is not None
     ratings: bytes | list[int | None]
     if rated and taken is not None:
         ids, ratings = taken
@@ -90,7 +87,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("not-a-text", "an answer is not a text")
     ids = _as_asked_before(ids, entry.get("prompt_type"), state)
-    grades = _grades_of(grader, state)
+    grades = _grades_of(grader, state.exam)
     if ours:
         details = grade_details.read_columns(ours, len(ids))
         grades.details.update((grades.size + position, detail) for position, detail in details)
@@ -114,14 +111,14 @@ def _take_rated(entry: ExamGrades, passage_id: str, state: Line) -> bool:
     if not grader.allowed.issuperset(ratings):
         _refuse_rating(ids, ratings, grader)
     state.used += 1
-    _grades_of(grader, state).add(passage_id, _as_asked_before(ids, entry.prompt_type, state), ratings, None)
+    _grades_of(grader, state.exam).add(passage_id, _as_asked_before(ids, entry.prompt_type, state), ratings, None)
     return True
 
 
-def _grades_of(grader: Grader, state: Line) -> GradeBlocks:
-    grades = state.exam.get(grader.fingerprint)
+def _grades_of(grader: Grader, given: dict[str, GradeBlocks]) -> GradeBlocks:
+    grades = given.get(grader.fingerprint)
     if grades is None:
-        grades = state.exam[grader.fingerprint] = GradeBlocks(grader.spec)
+        grades = given[grader.fingerprint] = GradeBlocks(grader.spec)
     return grades
 
 
@@ -176,9 +173,7 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
     answer = entry.get("answer")
     if type(answer) not in ANSWER_TYPES:
         raise Refused("not-a-text", "an answer is not a text")
-    grades = state.direct.get(grader.fingerprint)
-    if grades is None:
-        grades = state.direct[grader.fingerprint] = GradeBlocks(grader.spec)
+    grades = _grades_of(grader, state.direct)
     if (detail := grade_details.read_one(ours)) != grade_details.NOTHING:
         grades.details[grades.size] = detail
     grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])

@@ -17,6 +17,7 @@ from core.formats.source import (
     Refused,
     Source,
     cells_of,
+    check_limit,
     good_id,
     header_of,
     is_number,
@@ -25,7 +26,6 @@ from core.formats.source import (
     refusing,
     said_cell,
 )
-from core.limits import exceeded, limit
 from core.tables import LATEX, disarmed, rearmed
 from core.text import first_few
 from core.types import Board, BoardRow
@@ -210,8 +210,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs",
         )
     # Short rows are filled up to the header's length.
-    if len(header) * len(table.rows) > (most := limit("VALUES")):
-        raise Refused("limit-exceeded", exceeded("the table has more than", "VALUES", most))
+    check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
     if run_at < 0 and query_at < 0:
         run_at = 0

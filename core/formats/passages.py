@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, TextIO
 
-import orjson
-
 from core.errors import Report
 from core.formats import queries
 from core.formats.car_outlines import is_outline
@@ -22,6 +20,7 @@ from core.formats.source import (
     open_rows,
     refusing,
     value_of,
+    write_objects,
 )
 from core.types import Passage
 
@@ -59,9 +58,7 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
 
 def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
     """Write passages as JSONL with `passage_id` and `text`."""
-    for passage in passages:
-        row = {"passage_id": passage.passage_id, "text": passage.text}
-        out.write(orjson.dumps(row).decode() + "\n")
+    write_objects(({"passage_id": passage.passage_id, "text": passage.text} for passage in passages), out)
 
 
 def has_keys(keys: Set[str]) -> bool:

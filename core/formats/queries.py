@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Set
 from itertools import chain
 from typing import Any, TextIO
 
-import orjson
-
 from core.errors import Report
 from core.formats.car_outlines import is_outline, is_outline_list, outline_of
 from core.formats.file_kind import ENTRY, WORDS, Beginning, FileKind
@@ -29,6 +27,7 @@ from core.formats.source import (
     parse_pairs,
     refusing,
     value_of,
+    write_objects,
 )
 from core.types import Query, Subtopic
 
@@ -73,8 +72,7 @@ def write_queries(queries: Iterable[Query], out: TextIO) -> None:
 
     Several answers of a query are written as the list `answers`.
     """
-    for query in queries:
-        out.write(orjson.dumps(query_row(query)).decode() + "\n")
+    write_objects(map(query_row, queries), out)
 
 
 def query_row(query: Query) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from core.formats.source import (
     refusing,
     said_cell,
     value_of,
+    write_objects,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
 from core.tables import csv_text, rearmed
@@ -127,8 +128,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
     """Write questions as JSONL, one object with all columns a line."""
-    for question in questions:
-        out.write(orjson.dumps(question_row(question)).decode() + "\n")
+    write_objects(map(question_row, questions), out)
 
 
 def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:

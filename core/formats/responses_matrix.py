@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
@@ -15,6 +15,7 @@ from core.types import Question
 
 STUDENT = ("student", "examinee")
 """What the column of students may be called."""
+Value = TypeVar("Value")
 VERDICTS = {"1": True, "1.0": True, "0": False, "0.0": False}
 
 
@@ -44,31 +45,47 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     Returns:
         The students in file order.
     """
-    items: list[str] = []
-    found: dict[str, SatElsewhere] = {}
+    found = read_students(source, report, _items, _verdicts)
+    return [SatElsewhere(student, verdicts) for student, verdicts in found.items()]
+
+
+def read_students(
+    source: Source,
+    report: Report,
+    names_of: Callable[[Sequence[str]], list[str]],
+    values_of: Callable[[dict[str, str], int], Value],
+) -> dict[str, Value]:
+    """Read a table with a line for each student.
+
+    Args:
+        source: as for `table_lines`.
+        report: takes refused lines.
+        names_of: reads the header: names the columns after that of the students.
+        values_of: reads a student's cells by the names of their columns, without empty ones, and the line's number.
+
+    Returns:
+        What is read of each student, in file order; nothing if the header is refused.
+    """
+    names: list[str] = []
+    found: dict[str, Value] = {}
     for number, cells in table_lines(source, report):
         with refusing(report, source.name, number):
-            if not items:
-                items = _items(cells)
+            if not names:
+                names = names_of(cells)
                 continue
             student = good_id(cells[0], "student")
             if student in found:
                 raise Refused("duplicate-student", f"the student {student} is there twice")
-            if len(cells) != len(items) + 1:
+            if len(cells) != len(names) + 1:
                 raise Refused(
-                    "wrong-number-of-columns", f"the line has {len(cells)} cells, the header {len(items) + 1}"
+                    "wrong-number-of-columns", f"the line has {len(cells)} cells, the header {len(names) + 1}"
                 )
-            verdicts = {}
-            for item, cell in zip(items, cells[1:], strict=True):
-                if cell and cell not in VERDICTS:
-                    raise Refused("invalid-answer", f"the answer to {item} is neither 1, 0 nor empty")
-                if cell:
-                    verdicts[item] = VERDICTS[cell]
-            found[student] = SatElsewhere(student, verdicts)
-        if not items:
-            return []
+            given = {name: cell for name, cell in zip(names, cells[1:], strict=True) if cell}
+            found[student] = values_of(given, number)
+        if not names:
+            return {}
     report.require(found, source.name, "students")
-    return list(found.values())
+    return found
 
 
 def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool | None]]], out: TextIO) -> None:
@@ -103,6 +120,13 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
             at = next((names.index(name) for name in STUDENT if name in names), 0)
             found.append((number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]))
     return found
+
+
+def _verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
+    for item, cell in cells.items():
+        if cell not in VERDICTS:
+            raise Refused("invalid-answer", f"the answer to {item} is neither 1, 0 nor empty")
+    return {item: VERDICTS[cell] for item, cell in cells.items()}
 
 
 def _items(cells: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TextIO, cast
 
 import orjson
 from isal import isal_zlib
@@ -160,6 +160,15 @@ class Limits:
         """That something is beyond one of the limits; see `core.limits.exceeded`."""
         return exceeded(what, self.names[attribute], getattr(self, attribute))
 
+    def check(self, number: int, what: str, attribute: str) -> None:
+        """End the reading of a file if a number is beyond one of the limits.
+
+        Raises:
+            _Broken: it is; `what` is said as in `core.limits.exceeded`.
+        """
+        if number > getattr(self, attribute):
+            raise _Broken("limit-exceeded", self.exceeded(what, attribute))
+
 
 WHOLE = {"file": "WHOLE", "expanded": "WHOLE", "lines": "WHOLE_LINES"}
 """The limits of a file whose records are held in memory together."""
@@ -189,7 +198,7 @@ def open_byte_lines(
     number = 1
     parts: list[bytes] = []
     held = blank = 0
-    most = report.count + limits.refused
+    before = report.count
 
     def finished() -> bytes | None:
         nonlocal blank
@@ -201,8 +210,7 @@ def open_byte_lines(
         parts.clear()
         if not line or line.isspace():
             blank += 1
-            if blank > limits.blank:
-                raise _Broken("limit-exceeded", limits.exceeded("the file has more than", "blank"))
+            limits.check(blank, "the file has more than", "blank")
         elif b"\0" in line:
             report.refuse(source.name, number, "nul-byte", "the line has a NUL byte")
             return None
@@ -222,10 +230,8 @@ def open_byte_lines(
                 parts, held = [piece], len(piece)
             if held > limits.line:
                 parts = []
-            if number > limits.lines:
-                raise _Broken("limit-exceeded", limits.exceeded("the file has more than", "lines"))
-            if report.count > most:
-                raise _Broken("limit-exceeded", limits.exceeded("reading stops here, after more than", "refused"))
+            limits.check(number, "the file has more than", "lines")
+            limits.check(report.count - before, "reading stops here, after more than", "refused")
         if held:
             line = finished()
             if line is not None:
@@ -336,6 +342,16 @@ def check_nul(raw: bytes) -> None:
         raise Refused("nul-byte", "the line has a NUL character")
 
 
+def check_limit(number: int, what: str, name: str) -> None:
+    """Refuse a line with more of something than is believed; see `core.limits.exceeded`.
+
+    Raises:
+        Refused: the number is beyond the limit of this name.
+    """
+    if number > (most := limit(name)):
+        raise Refused("limit-exceeded", exceeded(what, name, most))
+
+
 def check_shape(raw: bytes, any_depth: bool = False) -> None:
     """Refuse JSON of which parsing would make much more than its size; before it is parsed.
 
@@ -350,10 +366,9 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     if values <= most and (any_depth or levels <= deepest):
         return
     values, levels = json_shape.shape(raw)
-    if values > most:
-        raise Refused("limit-exceeded", exceeded("the JSON has more than", "VALUES", most))
-    if levels > deepest and not any_depth:
-        raise Refused("limit-exceeded", exceeded("the JSON is nested deeper than", "DEPTH", deepest))
+    check_limit(values, "the JSON has more than", "VALUES")
+    if not any_depth:
+        check_limit(levels, "the JSON is nested deeper than", "DEPTH")
 
 
 def check_cells(line: str, delimiter: str) -> None:
@@ -362,9 +377,7 @@ def check_cells(line: str, delimiter: str) -> None:
     Raises:
         Refused: it has more than is believed.
     """
-    most = limit("CELLS")
-    if line.count(delimiter) >= most:
-        raise Refused("limit-exceeded", exceeded("the line has more than", "CELLS", most))
+    check_limit(line.count(delimiter) + 1, "the line has more than", "CELLS")
 
 
 def parse_object(line: str | bytes) -> dict[str, Any]:
@@ -385,6 +398,12 @@ def open_objects(source: Source, report: Report, limits: Limits | None = None) -
         if line and not line.isspace():
             with refusing(report, source.name, number):
                 yield number, parse_object(line)
+
+
+def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+    """Write JSONL, one object a line."""
+    for row in rows:
+        out.write(orjson.dumps(row).decode() + "\n")
 
 
 def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
@@ -713,8 +732,7 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
         read = 0
         while chunk := raw.read(CHUNK):
             read += len(chunk)
-            if read > limits.file:
-                raise _Broken("limit-exceeded", limits.exceeded("the file is longer than", "file"))
+            limits.check(read, "the file is longer than", "file")
             yield chunk
 
 
@@ -732,21 +750,18 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
     try:
         while chunk := raw.read(PACKED_CHUNK):
             packed += len(chunk)
-            if packed > limits.file:
-                raise _Broken("limit-exceeded", limits.exceeded("the file is longer than", "file"))
+            limits.check(packed, "the file is longer than", "file")
             while chunk:
                 if member.eof:
                     chunk = chunk.lstrip(b"\0")
                     if not chunk:
                         break
                     members += 1
-                    if members > limits.members:
-                        raise _Broken("limit-exceeded", limits.exceeded("the gzip data has more than", "members"))
+                    limits.check(members, "the gzip data has more than", "members")
                     member = zlib.decompressobj(wbits=31)
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
-                if expanded > limits.expanded:
-                    raise _Broken("limit-exceeded", limits.exceeded("the gzip data expands to more than", "expanded"))
+                limits.check(expanded, "the gzip data expands to more than", "expanded")
                 if expanded > limits.ratio_after and expanded > limits.ratio * packed:
                     reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
                     raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))

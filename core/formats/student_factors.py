@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from core.errors import Report
 from core.formats.file_kind import Beginning, FileKind
-from core.formats.responses_matrix import STUDENT, is_verdicts, table_lines
-from core.formats.source import Refused, Source, good_id, refusing
+from core.formats.responses_matrix import STUDENT, is_verdicts, read_students
+from core.formats.source import Refused, Source, good_id
 
 ALIASES = {
     "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",
@@ -47,32 +48,24 @@ def read_factors(source: Source, report: Report) -> Factors:
             with its level of each, empty where it is not known.
         report: takes refused lines.
     """
-    names: list[str] = []
-    found: Factors = {}
-    for number, cells in table_lines(source, report):
-        with refusing(report, source.name, number):
-            if not names:
-                names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
-                if not names or len(set(names)) < len(names):
-                    raise Refused("header-missing", "the header names no factors, or one twice")
-                continue
-            student = good_id(cells[0], "student")
-            if student in found or len(cells) != len(names) + 1:
-                fault = "is there twice" if student in found else f"has {len(cells)} cells, the header {len(names) + 1}"
-                raise Refused(
-                    "duplicate-student" if student in found else "wrong-number-of-columns",
-                    f"the student {student} {fault}",
-                )
-            found[student] = {name: good_id(cell, name) for name, cell in zip(names, cells[1:], strict=True) if cell}
-            level = found[student].get("retrieval", "")
-            usual = not_retrieved(level) or level
-            if usual != level:
-                report.remark(source.name, number, "level-as-retrieval", f"the retrieval '{level}' is read as {usual}")
-                found[student]["retrieval"] = usual
-        if not names:
-            return {}
-    report.require(found, source.name, "students")
-    return found
+
+    def levels_of(cells: dict[str, str], number: int) -> dict[str, str]:
+        levels = {name: good_id(cell, name) for name, cell in cells.items()}
+        level = levels.get("retrieval", "")
+        usual = not_retrieved(level) or level
+        if usual != level:
+            report.remark(source.name, number, "level-as-retrieval", f"the retrieval '{level}' is read as {usual}")
+            levels["retrieval"] = usual
+        return levels
+
+    return read_students(source, report, _names, levels_of)
+
+
+def _names(cells: Sequence[str]) -> list[str]:
+    names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
+    if not names or len(set(names)) < len(names):
+        raise Refused("header-missing", "the header names no factors, or one twice")
+    return names
 
 
 def _is_table(beginning: Beginning) -> bool:

@@ -10,9 +10,8 @@ from typing import NamedTuple, TextIO
 from core.errors import Report
 from core.formats.columns import is_ranked, kind_of_map, open_ranked
 from core.formats.file_kind import FileKind
-from core.formats.source import Refused, Source, good_id, said_cell
+from core.formats.source import Refused, Source, check_limit, good_id, said_cell
 from core.formats.trec_qrels import word
-from core.limits import exceeded, limit
 from core.types import Ranked
 
 COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
@@ -62,8 +61,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
             value = _score(score)
             if tag not in lines_of:
                 good_id(tag, "run")
-                if len(lines_of) >= (most := limit("SYSTEMS")):
-                    raise Refused("limit-exceeded", exceeded("the file names more runs than", "SYSTEMS", most))
+                check_limit(len(lines_of) + 1, "the file names more runs than", "SYSTEMS")
             if query != query_before:
                 query_before = good_id(query, "query")
         except Refused as refused:

@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import InputError
 from core.measures.correlation import Array, correlate, rank_correlations
 from core.measures.means import mean_and_standard_error
-from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval
+from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None is a query that could not be scored, which is left out of the run's mean; one that is
@@ -136,7 +136,7 @@ def _pairing(one: Choice, other: Choice, drawn: Mapping[str, Array], picked: Map
     x, y = drawn[one.evaluation], drawn[other.evaluation]
     mine, theirs = picked[one.evaluation], picked[other.evaluation]
     point = correlate(_means(one), _means(other))
-    spread = {name: _correlations(name, x, y) for name in ("kendall", "spearman")}
+    spread = {name: rank_correlations(name, x, y) for name in ("kendall", "spearman")}
     same = (mine * theirs).sum(axis=1) == mine.sum(axis=1)
     known = [run for run in one.chosen if run in other.scores]
     best = max((mean for mean, _ in other.scores.values()), default=0.0)
@@ -158,28 +158,13 @@ def _means(choice: Choice) -> dict[str, float]:
     return {run: mean for run, (mean, _) in choice.scores.items()}
 
 
-def _correlations(name: str, x: Array, y: Array) -> Array:
-    found = np.full(len(x), np.nan)
-    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
-    found[whole] = rank_correlations(name, x[whole], y[whole])
-    return found
-
-
 def _resampled(
     table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
 ) -> Array:
     """The mean of every run in every resample, (samples, runs); NaN where nothing of it was drawn."""
-    scores, present = np.zeros((len(queries), len(runs))), np.zeros((len(queries), len(runs)))
-    for row, query in enumerate(queries):
-        for column, run in enumerate(runs):
-            value = table[run].get(query, 0.0) if query in known else None
-            if value is not None:
-                scores[row, column], present[row, column] = value, 1
-    drawn = counts @ present
-    means = np.full(drawn.shape, np.nan)
-    np.divide(counts @ scores, drawn, out=means, where=drawn > 0)
-    rounded: Array = means.round(12)  # equal systems stay tied, in whatever order their numbers are added
-    return rounded
+    scores = [[table[run].get(query, 0.0) if query in known else None for run in runs] for query in queries]
+    # None becomes NaN.
+    return resampled_means(np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts)
 
 
 def _greatest(means: Array) -> Array:

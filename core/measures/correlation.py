@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.measures.means import Skipped, tied
+from core.measures.resampling import drawn_counts, percentiles, quotients, resampled_means
 
 Ties = Literal["average", "random"]
 
@@ -138,15 +139,7 @@ def bootstrap(
             "level-out-of-range", f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95."
         )
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
-    intervals: dict[str, tuple[float, float] | None] = {}
-    for name, values in drawn.items():
-        defined = values[~np.isnan(values)]
-        if len(defined) == 0:
-            intervals[name] = None
-            continue
-        low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-        intervals[name] = (float(low), float(high))
-    return intervals
+    return {name: percentiles(values, level) for name, values in drawn.items()}
 
 
 def bootstrap_samples(
@@ -194,19 +187,14 @@ def bootstrap_samples(
     queries = sorted({query for board in boards for scores in board.values() for query in scores}.union(among))
     if len(systems) < _NEEDED or len(queries) < 2:
         return {name: np.full(samples, np.nan) for name in statistics}
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(len(queries), np.full(len(queries), 1 / len(queries)), size=samples)
+    counts = drawn_counts(len(queries), samples, seed)
     x = _resampled_means(per_query_a, systems, queries, counts, skipped)
     if by_query_b:
         y = _resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
     else:
         fixed = _scores(cast(Mapping[str, float], per_query_b), systems)
         y = np.broadcast_to(fixed, x.shape)
-    drawn = {name: np.full(samples, np.nan) for name in statistics}
-    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
-    for name in statistics:
-        drawn[name][whole] = rank_correlations(name, x[whole], y[whole])
-    return drawn
+    return {name: rank_correlations(name, x, y) for name in statistics}
 
 
 def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
@@ -248,34 +236,30 @@ def _resampled_means(
     board: PerQuery,
     systems: Sequence[str],
     queries: Sequence[str],
-    counts: NDArray[np.int64],
+    counts: Array,
     skipped: Skipped,
 ) -> Array:
     """Mean of every system in every resample, shape (samples, systems); NaN where it has no query."""
     known = {query for scores in board.values() for query in scores}
     position = {query: i for i, query in enumerate(queries) if query in known}
-    scores = np.zeros((len(queries), len(systems)))
-    present = np.zeros((len(queries), len(systems)))
+    scores = np.full((len(queries), len(systems)), np.nan)
     if skipped == "zero":
-        present[list(position.values())] = 1
+        scores[list(position.values())] = 0
     for column, system in enumerate(systems):
         for query, score in board[system].items():
             scores[position[query], column] = score
-            present[position[query], column] = 1
-    weights = counts.astype(np.float64)
-    drawn = weights @ present
-    means = np.full(drawn.shape, np.nan)
-    np.divide(weights @ scores, drawn, out=means, where=drawn > 0)
-    # Equal systems must stay tied, although a matrix product may add their numbers in another order.
-    return means.round(12)
+    return resampled_means(scores, counts)
 
 
 def rank_correlations(name: str, x: Array, y: Array) -> Array:
-    """A coefficient of every row of x with that row of y, both of shape (samples, systems)."""
-    samples, systems = x.shape
-    step = max(1, _CHUNK // systems**2)
-    parts = [_COEFFICIENTS[name](x[i : i + step], y[i : i + step]) for i in range(0, samples, step)]
-    return np.concatenate(parts) if parts else np.empty(0)
+    """A coefficient of every row of x with that row of y, both of shape (samples, systems); NaN for a row with NaN."""
+    found = np.full(len(x), np.nan)
+    whole = np.flatnonzero(~np.isnan(x + y).any(axis=1))
+    step = max(1, _CHUNK // x.shape[1] ** 2)
+    for begin in range(0, len(whole), step):
+        rows = whole[begin : begin + step]
+        found[rows] = _COEFFICIENTS[name](x[rows], y[rows])
+    return found
 
 
 def _above(x: Array) -> Array:
@@ -288,22 +272,12 @@ def _pearson(x: Array, y: Array) -> Array:
     return _ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
 
 
-def _ranks(x: Array) -> Array:
-    """For rows of scores, the rank of each from 0 for the least; tied ones share the average."""
-    order = np.argsort(x, axis=1)
-    ordered = np.take_along_axis(x, order, axis=1)
-    last = x.shape[1] - 1
-    rises = np.diff(ordered, axis=1) > 0
-    place = np.arange(last + 1)
-    begins = np.maximum.accumulate(np.where(np.insert(rises, 0, True, axis=1), place, 0), axis=1)
-    ends = np.minimum.accumulate(np.where(np.insert(rises, last, True, axis=1), place, last)[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty(x.shape)
-    np.put_along_axis(ranks, order, (begins + ends) / 2, axis=1)
-    return ranks
-
-
 def _spearman(x: Array, y: Array) -> Array:
-    return _pearson(_ranks(x), _ranks(y))
+    import pandas as pd
+
+    # Tied ones share the average rank.
+    ranks_x, ranks_y = (pd.DataFrame(side).rank(axis=1).to_numpy() for side in (x, y))
+    return _pearson(ranks_x, ranks_y)
 
 
 def _kendall(x: Array, y: Array) -> Array:
@@ -337,9 +311,7 @@ def _tau_ap(x: Array, y: Array) -> Array:
 def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
     """Quotients within [-1, 1], NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
-    result = np.full(len(numerator), np.nan)
-    np.divide(numerator, denominator, out=result, where=defined)
-    clipped: Array = np.clip(result, -1, 1)
+    clipped: Array = np.clip(quotients(numerator, denominator, defined), -1, 1)
     return clipped
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +35,37 @@ def interval(value: float | None, samples: NDArray[np.float64], undefined: str |
     """
     if value is None:
         return Interval(None, undefined=undefined)
+    bounds = percentiles(samples)
+    return Interval(value) if bounds is None else Interval(value, *bounds)
+
+
+def percentiles(samples: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float] | None:
+    """The bounds between which a share of the samples lies, NaN among them left out; None if all are NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
-        return Interval(value)
-    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(value, float(low), float(high))
+        return None
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Quotients of arrays of one shape; NaN for those that are not defined. By default `whole` must be above 0."""
+    found = np.full(np.shape(whole), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
+    return found
+
+
+def resampled_means(scores: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of every run in every resample of the queries, (samples, runs); NaN if none of its queries was drawn.
+
+    Args:
+        scores: (queries, runs); NaN if a query does not count for a run.
+        counts: how often each query was drawn, (samples, queries).
+    """
+    present = ~np.isnan(scores)
+    means = quotients(counts @ np.where(present, scores, 0.0), counts @ present)
+    # Equal systems must stay tied, although a matrix product may add their numbers in another order.
+    return means.round(12)
 
 
 def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> NDArray[np.float64]:

@@ -9,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from core.measures.resampling import quotients
+
 PERMUTATIONS = 10_000
 ALPHA = 0.05
 """The level of a verdict: a difference is told as one where the corrected p is below it."""
@@ -61,8 +63,7 @@ def t_test(differences: Array) -> Array:
     mean = filled.sum(axis=0) / np.maximum(n, 1)
     variance = (np.where(present, differences - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n - 1, 1)
     defined = (n >= 2) & ~_without_spread(differences)
-    t = np.full(len(n), np.nan)
-    np.divide(mean, np.sqrt(variance / np.maximum(n, 1)), out=t, where=defined)
+    t = quotients(mean, np.sqrt(variance / np.maximum(n, 1)), defined)
     p: Array = 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
     return p
 

@@ -104,30 +104,37 @@ def _of_words(text: str) -> ParsedItem | Unparsed:
     header = next(filter(None, (pattern.search(text) for pattern in _HEADERS)), None)
     begin = header.end() if header else 0
     marks, key_at, letter = _marks(text, begin)
-    parts: list[Part] = []
-    reasons = []
     question = _tidy(text[begin : marks[0].start()]) if marks else ""
-    if fault := "no 'Question:' begins it" if header is None else question_fault(question) if marks else None:
-        parts.append("question")
-        reasons.append(f"the question: {fault}")
-    choices: tuple[str, ...] = ()
     letters = [mark["mark"].upper() for mark in marks]
     ends = [mark.start() for mark in marks[1:]] + [len(text) if key_at is None else key_at]
     choices = tuple(_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
-    if fault := choices_fault(choices, letters):
-        parts.append("choices")
-        reasons.append(f"the choices: {fault}")
-    fault = None
-    if letter is None:
-        fault = "no letter follows 'Correct Answer:'"
-    elif letter.upper() not in letters:
-        fault = f"{letter} is none of the marks"
-    if fault:
-        parts.append("key")
-        reasons.append(f"the key: {fault}")
-    if parts or letter is None:
-        return Unparsed(tuple(parts), "; ".join(reasons))
-    return ParsedItem(question, choices, letters.index(letter.upper()))
+    key = letters.index(letter.upper()) if letter is not None and letter.upper() in letters else None
+    no_key = "no letter follows 'Correct Answer:'" if letter is None else f"{letter} is none of the marks"
+    unasked = question_fault(question) if marks else None
+    fault = "no 'Question:' begins it" if header is None else unasked
+    return _item(question, fault, choices, choices_fault(choices, letters), key, no_key)
+
+
+def _item(
+    question: str,
+    question_is: str | None,
+    choices: tuple[str, ...],
+    choices_are: str | None,
+    key: int | None,
+    no_key: str,
+) -> ParsedItem | Unparsed:
+    """An item of its parts, or why some of them are none.
+
+    Args:
+        question_is, choices_are: what is wrong with these; None if nothing is.
+        key: position of the right choice; None if it is not known.
+        no_key: why it is not known.
+    """
+    faults = dict(zip(PARTS, (question_is, choices_are, no_key if key is None else None), strict=True))
+    lost = {part: fault for part, fault in faults.items() if fault}
+    if lost or key is None:
+        return Unparsed(tuple(lost), "; ".join(f"the {part}: {fault}" for part, fault in lost.items()))
+    return ParsedItem(question, choices, key)
 
 
 def question_fault(question: str) -> str | None:
@@ -218,26 +225,14 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
-    parts: list[Part] = []
-    reasons = []
     question = _tidy(clean_text(found["question"])) if isinstance(found["question"], str) else ""
-    if fault := question_fault(question):
-        parts.append("question")
-        reasons.append(f"the question: {fault}")
     given = found.get("choices")
     given = list(given.values()) if isinstance(given, dict) else given
     texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
     choices = without_marks([cleaned(one) for one in texts])
-    if fault := choices_fault(choices):
-        parts.append("choices")
-        reasons.append(f"the choices: {fault}")
     key = _named(found.get("correct_answer"), choices)
-    if key is None:
-        parts.append("key")
-        reasons.append("the key: 'correct_answer' is no letter and no text of a choice")
-    if parts or key is None:
-        return Unparsed(tuple(parts), "; ".join(reasons))
-    return ParsedItem(question, choices, key)
+    no_key = "'correct_answer' is no letter and no text of a choice"
+    return _item(question, question_fault(question), choices, choices_fault(choices), key, no_key)
 
 
 def _named(answer: object, choices: Sequence[str]) -> int | None:

@@ -380,7 +380,6 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
         (kept_questions, "ROWS_A_PART"),
         (kept_questions, "CHARACTERS_SAVED"),
         (kept_questions, "PARTS_HELD"),
-        (importing, "MUCH"),
     ):
         monkeypatch.setattr(module, size, 1)
     settings = project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.resampling import SAMPLES, Interval, interval
+from core.measures.resampling import SAMPLES, Interval, interval, quotients
 
 Array = NDArray[np.float64]
 
@@ -83,9 +83,7 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
     n = counts.sum(axis=1, keepdims=True)
     x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
     spread = np.sqrt((counts * x**2).sum(axis=1) * (counts * y**2).sum(axis=1))
-    result = np.full(len(counts), np.nan)
-    np.divide((counts * x * y).sum(axis=1), spread, out=result, where=spread > 1e-9)
-    clipped: Array = np.clip(result, -1, 1)
+    clipped: Array = np.clip(quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
     return clipped
 
 

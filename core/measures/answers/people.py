@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InputError
-from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval
+from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval, quotients
 
 Array = NDArray[np.float64]
 By = Literal["kappa", "accuracy"]
@@ -245,17 +245,11 @@ def _coefficients(counts: Array) -> dict[str, Array]:
     n = tp + fp + fn + tn
     same, chance = tp + tn, (tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)
     return {
-        "accuracy": _share(same, n),
-        "kappa": _share(n * same - chance, n * n - chance),
-        "precision": _share(tp, tp + fp),
-        "recall": _share(tp, tp + fn),
+        "accuracy": quotients(same, n),
+        "kappa": quotients(n * same - chance, n * n - chance),
+        "precision": quotients(tp, tp + fp),
+        "recall": quotients(tp, tp + fn),
     }
-
-
-def _share(part: Array, whole: Array) -> Array:
-    found = np.full(len(part), np.nan)
-    np.divide(part, whole, out=found, where=whole > 0)
-    return found
 
 
 def _or_none(number: float) -> float | None:

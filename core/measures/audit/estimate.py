@@ -121,8 +121,7 @@ def degrees_of(total: Array, squares: Array) -> Array:
         total: sums of contributions to variances.
         squares: sums of their squares, of the same shape.
     """
-    found: Array = np.full(np.shape(total), np.inf)
-    np.divide(2 * total**2, squares, out=found, where=squares > 0)
+    found: Array = np.divide(2 * total**2, squares, out=np.full(np.shape(total), np.inf), where=squares > 0)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,19 +131,45 @@ def maximise(objective: Objective, beginning: Array, precision: float = _PRECISI
     Returns:
         (vector, value of the objective, whether it ended by itself).
     """
+    return climb(objective.value, beginning, objective.bounds, precision, 20)
+
+
+def climb(
+    value: Callable[[Array], tuple[float, Array]],
+    beginning: Array,
+    bounds: tuple[Array, Array],
+    precision: float,
+    remembered: int = 10,
+) -> tuple[Array, float, bool]:
+    """Search for the greatest value of a function by L-BFGS-B.
+
+    Args:
+        value: gives the value at a vector, and the gradient.
+        bounds: the lowest and the highest vector.
+        remembered: steps from which the curvature is estimated.
+
+    Returns:
+        As `maximise`.
+    """
     from scipy.optimize import Bounds, minimize
 
     def downhill(vector: Array) -> tuple[float, Array]:
-        value, gradient = objective.value(vector)
-        return -value, -gradient
+        up, gradient = value(vector)
+        return -up, -gradient
 
     done: Any = minimize(
         downhill,
         beginning,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(*objective.bounds),
-        options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": precision, "gtol": 1e-5, "maxcor": 20},
+        bounds=Bounds(*bounds),
+        options={
+            "maxiter": MOST_STEPS,
+            "maxfun": 2 * MOST_STEPS,
+            "ftol": precision,
+            "gtol": 1e-5,
+            "maxcor": remembered,
+        },
     )
     return np.asarray(done.x, float), -float(done.fun), bool(done.success)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from core.errors import InputError
 from core.measures.item_response.estimators import PRIORS, prior_b, prior_d
-from core.measures.item_response.joint import MOST_STEPS, checked
+from core.measures.item_response.joint import checked, climb
 from core.measures.item_response.model import LEAST, Array, Indices, Items, Model, sigmoid
 
 # Points of the standard normal at which ability is taken; more of them change the sixth digit.
@@ -21,7 +19,7 @@ _LOG_WEIGHTS: Array = _LOG_DENSITY - np.log(np.exp(_LOG_DENSITY).sum())
 
 _D, _B, _G = (0.05, 6.0), (-6.0, 6.0), (0.001, 0.5)
 _LEAST_STEP, _MOST_STEP = 0.01, 8.0
-# Rows of posterior weights that are held at once.
+_PRECISION = 1e-12
 
 
 @dataclass(frozen=True)
@@ -123,12 +121,9 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     share = (right.T @ counts + 0.5) / ((right + wrong).T @ counts + 1)
     begin = {"b": -np.log(share / (1 - share)), "d": np.ones(n), "g": np.full(n, 0.2)}
     boxes = {"b": _B, "d": _D, "g": _G}
-    vector, converged = _climb(
-        value,
-        np.concatenate([begin[kind] for kind in kinds]),
-        np.concatenate([np.full(n, boxes[kind][0]) for kind in kinds]),
-        np.concatenate([np.full(n, boxes[kind][1]) for kind in kinds]),
-    )
+    low, high = (np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1))
+    beginning = np.concatenate([begin[kind] for kind in kinds])
+    vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _PRECISION)
     items = split(vector)
     found = logs(items)
     total, _ = _integrate(found, counts)
@@ -194,7 +189,8 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 
     low = np.concatenate([np.full(n, _D[0]), np.full(n, _B[0]), np.full(n * (levels - 1), _LEAST_STEP)])
     high = np.concatenate([np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)])
-    vector, converged = _climb(value, np.concatenate([np.ones(n), *_first_steps(given, counts)]), low, high)
+    beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
+    vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _PRECISION)
     items = split(vector)
     found = logs(items)
     total, _ = _integrate(found, counts)
@@ -257,21 +253,3 @@ def _abilities(logs: Array) -> tuple[Array, Array]:
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))
     return mean, error
-
-
-def _climb(value: Callable[[Array], tuple[float, Array]], begin: Array, low: Array, high: Array) -> tuple[Array, bool]:
-    from scipy.optimize import Bounds, minimize
-
-    def downhill(vector: Array) -> tuple[float, Array]:
-        up, gradient = value(vector)
-        return -up, -gradient
-
-    done: Any = minimize(
-        downhill,
-        np.clip(begin, low, high),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(low, high),
-        options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-12, "gtol": 1e-5},
-    )
-    return np.asarray(done.x, float), bool(done.success)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.bank import question_text_key
-from core.catalogue import prices, prompts
+from core.catalogue import prompts
 from core.errors import InputError
 from core.graders import (
     BackEnd,
@@ -23,9 +23,9 @@ from core.graders import (
     make_back_end,
     read,
 )
-from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress
+from core.grading import PriceTag, Progress
 from core.pipelines.answer_judges import accepts, answer_judge, judge_scores
-from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job
+from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
 from core.pipelines.item_filters import kept_vectors
 from core.pipelines.reins import Reins
 from core.project import (
@@ -234,16 +234,8 @@ def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) 
     if not pairs:
         return PriceTag(0, 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
-    tokens, counted = 0, True
-    for one in sample:
-        text = fill(ready.prompt, _values(one), ready.fence).joined()
-        found = ready.back_end.count_tokens(text)
-        counted = counted and found is not None
-        tokens += len(text) // CHARACTERS_A_TOKEN + 1 if found is None else found
-    tokens_in, tokens_out = round(tokens * len(pairs) / len(sample)), WRITTEN * len(pairs)
-    price = prices(project).get(ready.model.model)
-    cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(len(pairs), len(pairs), tokens_in, tokens_out, cost, None, counted)
+    filled = [fill(ready.prompt, _values(one), ready.fence).joined() for one in sample]
+    return sampled_price(project, ready.back_end, ready.model.model, filled, len(pairs), len(pairs), WRITTEN)
 
 
 def compare_answers(
@@ -311,7 +303,5 @@ def _read(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Compl
     # A rating that stands in for an answer that could not be read is none here: the three states are kept apart.
     if parsed.rating is None or parsed.status != "graded":
         return Comparison(about, None, parsed.reason or "neither yes nor no", completion.text, note=note)
-    confidence = None
-    if completion.distribution is not None:
-        confidence = max(completion.distribution.values())
+    confidence = None if completion.distribution is None else max(completion.distribution.values())
     return Comparison(about, parsed.rating, None, completion.text, confidence, note)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.bank import question_text_key
-from core.catalogue import prices
 from core.errors import InputError
 from core.graders import (
     CUT_OFF,
@@ -23,7 +22,7 @@ from core.graders import (
     fill,
     without_thoughts,
 )
-from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress
+from core.grading import PriceTag, Progress
 from core.pipelines.answers.contexts import (
     USUAL_GOLD,
     Gold,
@@ -35,7 +34,7 @@ from core.pipelines.answers.contexts import (
     tops,
 )
 from core.pipelines.answers.generators import PARTING, Order, ReadyGenerator, nearest_sentences
-from core.pipelines.answers.jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job
+from core.pipelines.answers.jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
 from core.pipelines.answers.lines import Line, join, parts_of, place_of, wanted_place
 from core.pipelines.reins import Reins
 from core.project import AnswerPlace, Cursor, Generated, Project, add_generated, answer_models, generated_of
@@ -189,17 +188,9 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
         return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
     texts = passage_texts(project, {key for line in sample for key in line.context})
-    back_end = ready.back_end()
-    read, counted = 0, True
-    for line in sample:
-        text = fill(ready.prompt, _values(ready, line, texts), ready.fence).joined()
-        tokens = back_end.count_tokens(text)
-        counted = counted and tokens is not None
-        read += len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
-    tokens_in, tokens_out = round(read * len(lines) / len(sample)), len(lines) * (ready.n_tokens + 1)
-    price = prices(project).get(ready.model.model)
-    cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(len(plan.to_ask), len(lines), tokens_in, tokens_out, cost, None, counted)
+    filled = [fill(ready.prompt, _values(ready, line, texts), ready.fence).joined() for line in sample]
+    written = ready.n_tokens + 1
+    return sampled_price(project, ready.back_end(), ready.model.model, filled, len(plan.to_ask), len(lines), written)
 
 
 def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
@@ -234,12 +225,11 @@ def generate_answers(
         InputError: see `plan_answers`; or money is capped and the model has no price.
     """
     plan = plan_answers(project, ready, wanted, caps)
-    remark = ""
-    if left := [
+    left = [
         f"{how_many(plan.skipped, 'places')} of which a run has no passage" if plan.skipped else "",
         f"{how_many(plan.without_text, 'places')} of which no passage has a text" if plan.without_text else "",
-    ]:
-        remark = ", ".join(filter(None, left))
+    ]
+    remark = ", ".join(filter(None, left))
     # By name: runs that come later were not asked for.
     runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
     asked = {

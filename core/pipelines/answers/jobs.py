@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from core.catalogue import prices
 from core.graders import BackEnd, Control, said_of_models
-from core.grading import Carrier, Ledger, Progress, Request, carry, job_control, state_now
+from core.grading import CHARACTERS_A_TOKEN, Carrier, Ledger, PriceTag, Progress, Request, carry, job_control, state_now
 from core.pipelines.reins import Reins
 from core.project import AnswerModel, Cursor, Project, log, put_answer_model
 
@@ -87,6 +88,29 @@ def answer_jobs(project: Project) -> list[AnswerJob]:
             " ORDER BY answer_job_key DESC"
         )
     ]
+
+
+def sampled_price(
+    project: Project, back_end: BackEnd, model: str, texts: Sequence[str], things: int, calls: int, written: int
+) -> PriceTag:
+    """Estimate what a job would take, from the prompts of a sample of its calls; nothing is asked.
+
+    Args:
+        model: as the price table names it.
+        texts: the prompts of the sample, at least one.
+        things: answers or comparisons that the job brings.
+        calls: how many it makes.
+        written: tokens that the model writes in each.
+    """
+    counts = [back_end.count_tokens(text) for text in texts]
+    read = sum(
+        len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
+        for text, tokens in zip(texts, counts, strict=True)
+    )
+    tokens_in, tokens_out = round(read * calls / len(texts)), calls * written
+    price = prices(project).get(model)
+    cost = None if price is None else price.of(tokens_in, tokens_out)
+    return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)
 
 
 Result = TypeVar("Result")

@@ -136,17 +136,17 @@ def freeze(
     with project.transaction() as cursor:
         changed = _write(cursor, target, name, queries, given)
         system = None
-        if target.answer:
-            found_texts = [
-                Response(name, query_id, one.answer, file=target.url)
-                for query_id, one in given.items()
-                if one.answer is not None
-            ]
-            if found_texts:
-                write_responses(cursor, found_texts, Report())
-                ((system,),) = cursor.execute(
-                    "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [name]
-                ).fetchall()
+        # A target without a path to an answer gave none.
+        found_texts = [
+            Response(name, query_id, one.answer, file=target.url)
+            for query_id, one in given.items()
+            if one.answer is not None
+        ]
+        if found_texts:
+            write_responses(cursor, found_texts, Report())
+            ((system,),) = cursor.execute(
+                "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [name]
+            ).fetchall()
         end_freeze(cursor, key, system, len(queries), len(failed))
         refresh_pool(cursor)
         log(
