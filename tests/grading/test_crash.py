@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core.grading.batching import run_batches
 
 from core.graders import Control, ReadingGrader, fill, make_grader
 from core.grading import Progress, Request, close_interrupted, jobs, make_plan, price_tag, run_job
+from core.grading.batches import run_batches
 from core.project import Project, open_project, set_pool_depth
 from core.types import Asked, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody

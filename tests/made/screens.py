@@ -27,7 +27,7 @@ from core.project import Project
 from core.types import Question
 from pages.parts.shared import person, visitor
 from tests.made.projects import fill, judge, let_go, new_project
-from tests.made.refusals import names
+from tests.made.refusals import mentions
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
@@ -214,7 +214,7 @@ def note(app: AppTest, key: str) -> str:
 def shows(app: AppTest, key: str, *values: object) -> bool:
     """Whether a screen has text in the container of a key, and each value in it as a whole word or number."""
     text = note(app, key)
-    return bool(text) and all(names(text, str(value)) for value in values)
+    return bool(text) and all(mentions(text, str(value)) for value in values)
 
 
 def numbers(text: str) -> list[float]:

@@ -19,7 +19,7 @@ from core.review.disagreements.record import record
 from core.types import Question
 from pages.parts.review.table import digits
 from tests.made.projects import fill, judge
-from tests.made.refusals import names
+from tests.made.refusals import mentions
 from tests.made.screens import (
     MARKED,
     MARKUP,
@@ -183,7 +183,7 @@ class TestTables:
         app = visit("disagreements")
         shown = app.selectbox("left").options
         assert len(shown) == 6
-        assert [name for name in ("ann", "bob") if any(names(one, name) for one in shown)] == ["ann", "bob"]
+        assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in shown)] == ["ann", "bob"]
         app = choose(app, "right", "judgments assessor: bob")
         assert rows(app) == []
         app = choose(app, "left", "judgments assessors")
@@ -329,7 +329,9 @@ class TestQueue:
             override(small, "q1/a", "p1", 1, "read it", author)
         app = visit("disagreements")
         app = choose(choose(app, "left", "person ann"), "right", "person bob")
-        assert [name for name in ("ann", "bob") if any(names(one, name) for one in app.selectbox("order").options)] == [
+        assert [
+            name for name in ("ann", "bob") if any(mentions(one, name) for one in app.selectbox("order").options)
+        ] == [
             "ann",
             "bob",
         ]
@@ -463,7 +465,7 @@ class TestSettling:
         app.toggle("show_settled").set_value(True)
         app = sound(app.run())
         assert len(rows(app)) == 4
-        assert names(queued(app)["open"]["settling"]["words"], "ann")
+        assert mentions(queued(app)["open"]["settling"]["words"], "ann")
         assert queued(app)["open"]["settling"]["reason"] == "both are right"
         app = act(app, "reopen", case=queued(app)["open"]["id"])
         assert [one.act for one in record(small)] == ["reopen", "comment"]
@@ -485,13 +487,13 @@ class TestSettling:
         sides = Labels(Policy()), Judgments()
         settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
         app = settle(app, "comment", "mine")
-        assert all(names(news(app), word) for word in ("p3", "query q1", "bob", "seen", "mine"))
+        assert all(mentions(news(app), word) for word in ("p3", "query q1", "bob", "seen", "mine"))
         assert queued(app)["said"]["refused"] == "q1 p3"
         assert (open_case(app), queued(app)["error"], queued(app)["gone"]) == ("p7", None, "")
         assert [one.author for one in record(small)] == ["bob"]
         # Where settled ones are shown it is still there.
         app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
-        assert names(news(app), "seen") and len(record(small)) == 1
+        assert mentions(news(app), "seen") and len(record(small)) == 1
 
     def test_what_was_refused_is_said_though_more_was_asked_for_at_once(self, small: Project) -> None:
         app = visit("disagreements")
@@ -499,7 +501,7 @@ class TestSettling:
         settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
         mine = {"do": "settle", "case": "q1 p3", "values": [4, 0], "how": "comment", "reason": "mine"}
         acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
-        assert names(news(tell(app, "cases", "acts", acts)), "bob")
+        assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
 
     @pytest.mark.parametrize("cell", ["", "5:0"])
     def test_a_case_whose_label_another_changes_meanwhile_stays_open_and_says_so(
@@ -511,7 +513,7 @@ class TestSettling:
         app = visit("disagreements", cell=cell)
         override(project, "a", "p00", 4, "nearly", "bob")
         app = settle(app, "comment", "both are right")
-        assert names(news(app), "p00") and numbers(news(app))[-2:] == [5, 4]
+        assert mentions(news(app), "p00") and numbers(news(app))[-2:] == [5, 4]
         assert queued(app)["filters"] == []
         assert (open_case(app), queued(app)["open"]["values"], record(project)) == ("p00", [4, 0], [])
         app = settle(app, "comment", "both are right")
@@ -545,7 +547,7 @@ class TestSettling:
         for question in "bc":
             override(small, f"q1/{question}", "p3", 0, "it does not say", "bob")
         app = settle(app, "comment", "mine")
-        assert numbers(news(app))[-2:] == [4, 0] and names(news(app), "mine")
+        assert numbers(news(app))[-2:] == [4, 0] and mentions(news(app), "mine")
         assert (open_case(app), record(small)) == ("p7", [])
 
     def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(self, project: Project) -> None:

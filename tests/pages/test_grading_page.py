@@ -26,7 +26,7 @@ from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, status, well
 from tests.made.projects import SPEC, fill, grade
-from tests.made.refusals import names
+from tests.made.refusals import mentions
 from tests.made.screens import (
     DEADLINE,
     MARKUP,
@@ -321,9 +321,11 @@ class TestAskingOneQuestion:
             return as_text(waiting(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
 
         waits = said(model="mini", base_url="http://localhost:1/v1", timeout_s=20)
-        assert [value for value in ("14:03:05", "mini", "http://localhost:1/v1", "20") if not names(waits, value)] == []
+        assert [
+            value for value in ("14:03:05", "mini", "http://localhost:1/v1", "20") if not mentions(waits, value)
+        ] == []
         here = said(model=str(tiny_t5))
-        assert names(here, "14:03:05") and "http" not in here
+        assert mentions(here, "14:03:05") and "http" not in here
 
     def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
         with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:

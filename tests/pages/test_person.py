@@ -11,7 +11,8 @@ from core.project import Project
 from core.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge
-from tests.made.screens import edit, edited, holds, in_bank, names, numbers, press, served, shows, sound, texts, visit
+from tests.made.refusals import mentions
+from tests.made.screens import edit, edited, holds, in_bank, numbers, press, served, shows, sound, texts, visit
 
 __all__ = ["served"]
 
@@ -98,11 +99,11 @@ def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(sm
     put_draft(small, "bob", Question("q1/b", "q1", "What is B to Bob?"))
     app = visit("question_bank")
     edit(app, "What is A?", text="Who is A?")
-    assert names(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    assert mentions(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
     app.text_input("author").set_value("bob")
     sound(app.run())
     assert texts(app) == ["What is A?", "What is B to Bob?"]
-    assert names(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
     act(app, "discard")
     assert (list(drafts(small, "ann")), list(drafts(small, "bob"))) == (["q1/a"], [])
 

@@ -10,13 +10,13 @@ from core.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
 from tests.catalogue.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
+from tests.made.refusals import mentions
 from tests.made.screens import (
     choose,
     holds,
     keyed,
     looked_at,
     named,
-    names,
     note,
     numbers,
     said,
@@ -47,7 +47,7 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
     app = visit("question_bank")
     assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[:3] == [3, 0, 3]
     bank = holds(app, "questions")
-    assert names(bank["about"], "a judge")
+    assert mentions(bank["about"], "a judge")
     assert [row["figures"] for row in bank["rows"]] == [None]
     # A min rating within the scale is the one that the labels are cut at.
     for asked in 1, 2, 3:
@@ -139,7 +139,7 @@ def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: P
     work(project, LATER, passages[:2])
     for screen in "home", "leaderboard":
         told = said(visit(screen)).replace("\\", "")
-        assert names(told, "reader")
+        assert mentions(told, "reader")
     assert not shows(visit("home", grader="nearness"), "succeeded")
 
 
