@@ -148,7 +148,6 @@ __all__ = [
     "check_further_fields",
     "checked_host",
     "current",
-    "default_budget",
     "endpoint_of",
     "fence_mark",
     "fetch_all",

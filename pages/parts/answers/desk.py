@@ -6,7 +6,6 @@ The browser has the next cases already when one is confirmed, so that a key lead
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -17,7 +16,7 @@ from core.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_d
 from core.project import Project
 from pages.parts.answers import looking
 from pages.parts.shared import address, ui
-from pages.parts.shared.acting import begun_with
+from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown
 
 KEY = "answer-cases"
@@ -37,12 +36,7 @@ LONGEST = 6_000
 PASSAGES = 12
 """Gold passages at most."""
 
-_HERE = Path(__file__)
-component = st.components.v2.component(
-    "cases_of_answers",
-    css=begun_with(_HERE.with_name("desk.css")),
-    js=begun_with(_HERE.with_name("desk.js")),
-)
+component = component("cases_of_answers", *ACTING, "answers/desk.css", "answers/desk.js")
 
 
 def arrive(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,7 +23,8 @@ from core.pipelines import (
 from core.project import Project
 from pages.parts.answers import desk
 from pages.parts.shared import address, ui
-from pages.parts.shared.acting import asked_of, begun_with
+from pages.parts.shared.acting import asked_of
+from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown
 
 KEY = "answers-grid"
@@ -38,12 +38,7 @@ MEASURES: dict[Measured, str] = {
 QUERIES = 400
 """Queries of an open cell at most."""
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "table_of_answers",
-    css=begun_with(_HERE.with_name("grid.css")),
-    js=begun_with(_HERE.with_name("grid.js")),
-)
+_component = component("table_of_answers", *ACTING, "answers/grid.css", "answers/grid.js")
 
 
 def view(project: Project, evaluation: Evaluation) -> None:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import streamlit as st
 
 from core.audit import AuditBoard
 from pages.parts.shared import charts
-from pages.parts.shared.acting import begun_with
+from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown
 
 KEY = "audited"
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "audited_board",
-    css=begun_with(_HERE.with_name("board.css")),
-    js=begun_with(_HERE.with_name("board.js")),
-)
+_component = component("audited_board", *ACTING, "audit/board.css", "audit/board.js")
 
 
 def draw(board: AuditBoard) -> None:

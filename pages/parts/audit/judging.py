@@ -7,7 +7,6 @@ nothing that was sent, and nobody waits for the server between two passages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -17,19 +16,15 @@ from core.audit import Audit, Batch, Card, Hand
 from core.errors import WorkbenchError
 from core.project import Project
 from pages.parts.shared import ui
-from pages.parts.shared.acting import Act, asked_of, begun_with
+from pages.parts.shared.acting import Act, asked_of
+from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown
 
 KEY = "judging"
 AHEAD = 6
 """Passages that wait in the browser at least, as far as there are so many."""
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "judging_desk",
-    css=begun_with(_HERE.with_name("judging.css")),
-    js=begun_with(_HERE.with_name("judging.js")),
-)
+_component = component("judging_desk", *ACTING, "audit/judging.css", "audit/judging.js")
 
 
 def draw(project: Project, audit: Audit) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -13,14 +12,9 @@ from core.project import Project
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import ui
+from pages.parts.shared.components import component
 
-_HERE = Path(__file__)
-
-_bar = st.components.v2.component(
-    "bar_of_the_bank",
-    css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
-    js=bank_window.CHANNEL + _HERE.with_suffix(".js").read_text(encoding="utf-8"),
-)
+_bar = component("bar_of_the_bank", "bank/bar.css", "bank/channel.js", "bank/bar.js")
 
 WHOSE = (
     "They wait under that name, and nobody else saves or discards them. Should they be yours, made under another name,"

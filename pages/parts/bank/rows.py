@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,14 +27,9 @@ from core.types import KINDS, MAX_WEIGHT, Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import ui
+from pages.parts.shared.components import component
 
-_HERE = Path(__file__)
-
-_questions = st.components.v2.component(
-    "questions_of_a_query",
-    css=_HERE.with_name("question_list.css").read_text(encoding="utf-8"),
-    js=bank_window.CHANNEL + _HERE.with_name("question_list.js").read_text(encoding="utf-8"),
-)
+_questions = component("questions_of_a_query", "bank/question_list.css", "bank/channel.js", "bank/question_list.js")
 
 LIST = "questions"
 """Key of the component that shows the questions."""

@@ -13,7 +13,6 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -27,9 +26,6 @@ from pages.parts.shared import ui
 
 KEY = "bank"
 """Of the component whose state holds what was done in the browser."""
-
-CHANNEL = Path(__file__).with_name("channel.js").read_text(encoding="utf-8")
-"""What the components of the bank send through, as the beginning of each one's JavaScript."""
 
 
 @dataclass

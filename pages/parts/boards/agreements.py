@@ -10,8 +10,9 @@ import streamlit as st
 from core.leaderboard import Comparison
 from core.study import TITLES, UNDEFINED, Cell, MetaTable, TableRow, full_name
 from pages.parts.boards import board as boards
-from pages.parts.boards.board import HERE, Named
+from pages.parts.boards.board import Named
 from pages.parts.shared import ui
+from pages.parts.shared.components import component
 
 KEY = "agreements"
 PLACE = "cell"
@@ -23,10 +24,13 @@ FIXED = {
     "Pairs": "Share of the needed pairs that the labels rest on; the rest is ungraded or failed.",
 }
 
-_component = st.components.v2.component(
+_component = component(
     "agreements",
-    css="".join((HERE / name).read_text(encoding="utf-8") for name in ("board.css", "agreements.css")),
-    js=boards.scripts("agreements"),
+    "boards/board.css",
+    "boards/agreements.css",
+    "boards/queries.js",
+    "boards/table.js",
+    "boards/agreements.js",
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,8 +14,8 @@ from core.leaderboard import Leaderboard, QueryScore, System, inspect_query, per
 from core.project import Project, sources
 from core.study import Alike
 from pages.parts.shared import address, charts, ui
+from pages.parts.shared.components import component
 
-HERE = Path(__file__).parent
 LONG_NAME, SHORT_NAME = 60, 24
 """Signs of a name of a run where there is much room, and where there is little."""
 SHOWN_TEXT = 1_500
@@ -28,15 +27,8 @@ ROOM = 0.04
 """Of a scale, left free at either end."""
 
 
-def scripts(name: str) -> str:
-    """What draws boards, and after it a component that draws them."""
-    return "\n".join((HERE / f"{one}.js").read_text(encoding="utf-8") for one in ("queries", "table", name))
-
-
-_component = st.components.v2.component(
-    "board_of_systems",
-    css=(HERE / "board.css").read_text(encoding="utf-8"),
-    js=scripts("board"),
+_component = component(
+    "board_of_systems", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/board.js"
 )
 
 

@@ -9,15 +9,14 @@ from core.leaderboard import Leaderboard, inspect_query
 from core.project import Project
 from pages.parts.boards import board as boards
 from pages.parts.shared import ui
+from pages.parts.shared.components import component
 
 SHOWN_TEXT = 110
 """So much of a passage stands in a link to it."""
 KEY = "queries of a system"
 
-_queries = st.components.v2.component(
-    "queries_of_a_system",
-    css=(boards.HERE / "board.css").read_text(encoding="utf-8"),
-    js=boards.scripts("system"),
+_queries = component(
+    "queries_of_a_system", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/system.js"
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -11,6 +10,7 @@ import streamlit as st
 
 from pages.parts.shared import screens
 from pages.parts.shared.address import travelling
+from pages.parts.shared.components import component
 
 Block = dict[str, Any]
 """A part of a panel: a bar, systems with their intervals, lines of counts, or a sentence."""
@@ -18,13 +18,7 @@ Block = dict[str, Any]
 MORE = 50
 """How many places a line of counts lists; the rest is said as a number."""
 
-_HERE = Path(__file__)
-_panels = st.components.v2.component(
-    "panels",
-    html='<div class="panels"></div>',
-    css=_HERE.with_suffix(".css").read_text(),
-    js=_HERE.with_suffix(".js").read_text(),
-)
+_panels = component("panels", "home/panels.css", "home/panels.js", html='<div class="panels"></div>')
 
 
 def to(screen: str, **query: str | int) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages.parts.home import panels
+from pages.parts.shared.components import component
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
@@ -68,13 +68,7 @@ WHY_SO = (
     " set that right."
 )
 
-_HERE = Path(__file__)
-_tour = st.components.v2.component(
-    "tour",
-    html='<div class="tour"></div>',
-    css=_HERE.with_suffix(".css").read_text(),
-    js=_HERE.with_suffix(".js").read_text(),
-)
+_tour = component("tour", "home/tour.css", "home/tour.js", html='<div class="tour"></div>')
 
 
 def over() -> bool:

@@ -5,8 +5,6 @@ It is one part of our own in the browser: what is typed there waits for no serve
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from core.labels import Policy
@@ -21,7 +19,8 @@ from core.review import (
 from pages.parts.review import case_acts, place, table
 from pages.parts.review.case_data import shown
 from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.acting import Asked, asked_of, begun_with
+from pages.parts.shared.acting import Asked, asked_of
+from pages.parts.shared.components import ACTING, component
 
 KEY = "cases"
 ORDERS: dict[Order, str] = {
@@ -32,12 +31,7 @@ ORDERS: dict[Order, str] = {
     "kappa": "Most effect on kappa",
 }
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "cases_of_the_queue",
-    css=begun_with(_HERE.with_name("cases.css")),
-    js=begun_with(_HERE.with_name("cases_settling.js"), _HERE.with_name("cases.js")),
-)
+_component = component("cases_of_the_queue", *ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js")
 
 
 def set_widgets(project: Project) -> None:

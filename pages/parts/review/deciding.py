@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -13,7 +12,8 @@ from core.review import Contested, Place, accept_agreed, decide, undo_decision
 from core.text import how_many
 from core.types import RATINGS
 from pages.parts.shared import address
-from pages.parts.shared.acting import Act, Asked, asked_of, begun_with, save_all
+from pages.parts.shared.acting import Act, Asked, asked_of, save_all
+from pages.parts.shared.components import ACTING, component
 
 KEY = "deciding"
 AHEAD = 20
@@ -27,12 +27,7 @@ _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 _LACKING = "lacking to decide"
 """Key of the list that is shown because the address named a place that is in none."""
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "way_through_decisions",
-    css=begun_with(_HERE.with_name("deciding.css")),
-    js=begun_with(_HERE.with_name("deciding.js")),
-)
+_component = component("way_through_decisions", *ACTING, "review/deciding.css", "review/deciding.js")
 
 
 def draw(project: Project, listed: list[Contested], at: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +11,8 @@ from core import bank
 from core.project import Project, passage_texts, pooled_queries
 from core.review import LabelFlip, StateChanges, why_label
 from pages.parts.shared import address, policy_widgets, ui
-from pages.parts.shared.acting import Act, asked_of, begun_with
+from pages.parts.shared.acting import Act, asked_of
+from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown
 
 KEY = "flips"
@@ -37,12 +37,7 @@ CAUSE_NAMES = {
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """What the address calls what is chosen here."""
 
-_HERE = Path(__file__)
-_component = st.components.v2.component(
-    "labels_that_differ",
-    css=begun_with(_HERE.with_name("flips.css")),
-    js=begun_with(_HERE.with_name("flips.js")),
-)
+_component = component("labels_that_differ", *ACTING, "review/flips.css", "review/flips.js")
 
 
 @st.fragment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -12,7 +11,8 @@ from core.project import SCALE, Project, Qrels, source_of
 from core.project import judgments as given_in
 from core.review import Found, Listed
 from pages.parts.shared import ui
-from pages.parts.shared.acting import Asked, asked_of, begun_with
+from pages.parts.shared.acting import Asked, asked_of
+from pages.parts.shared.components import component
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -20,11 +20,7 @@ PASSAGES_A_PAGE = 40
 Place = tuple[str, str]
 """Query id and passage id."""
 
-_list = st.components.v2.component(
-    "passage_list",
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=begun_with(Path(__file__).with_suffix(".js")),
-)
+_list = component("passage_list", "review/passage_list.css", "shared/making.js", "review/passage_list.js")
 
 
 def passage_list(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -18,14 +17,11 @@ from core.labels import Override
 from core.review import AskedQuestion, Desk, Said, strongest_first
 from pages.parts.review.passage_list import Place
 from pages.parts.shared import ui
+from pages.parts.shared.components import component
 
 KEY = "question-ratings"
 
-_ratings = st.components.v2.component(
-    "ratings",
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
-)
+_ratings = component("ratings", "review/ratings.css", "review/ratings.js")
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -14,18 +13,8 @@ import streamlit as st
 from core.errors import WorkbenchError
 from pages.parts.shared import person
 
-_HERE = Path(__file__)
 TOLD = 20.0
 """Seconds for which it is said that something was not saved, unless something else is done meanwhile."""
-
-
-def begun_with(*files: Path) -> str:
-    """The texts of files for the browser, after what all parts that report acts begin with.
-
-    Args:
-        files: all JavaScript, or all style sheets.
-    """
-    return "\n".join(file.read_text(encoding="utf-8") for file in (_HERE.with_name("making" + files[0].suffix), *files))
 
 
 Act = dict[str, Any]

@@ -9,18 +9,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
-_HERE = Path(__file__)
+from pages.parts.shared.components import component
 
-_list = st.components.v2.component(
-    "pick_list",
-    css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
-    js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
-)
+_list = component("pick_list", "shared/pick_list.css", "shared/pick_list.js")
 
 
 @dataclass(frozen=True)

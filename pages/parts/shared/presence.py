@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from core.errors import WorkbenchError
 from core.project import Project, acted_since, latest_act
 from core.review import Presence
 from pages.parts.shared import login, presses, ui
+from pages.parts.shared.components import component
 
 LOOKS_EVERY = 15.0
 """Seconds between two looks at who is there."""
 
 
 # Only the browser knows whether somebody is typing, reads in a dialog, or has the window in sight.
-_redraw = st.components.v2.component("redraw", js=Path(__file__).with_name("redraw.js").read_text(encoding="utf-8"))
+_redraw = component("redraw", "shared/redraw.js")
 
 
 @st.cache_resource(show_spinner=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import chain
-from pathlib import Path
 
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+
+from pages.parts.shared.components import component
 
 GROUPS = {
     "Project": {
@@ -55,7 +56,7 @@ The first is where one arrives.
 SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
 
-_frame = st.components.v2.component("frame", js=Path(__file__).with_name("frame.js").read_text(encoding="utf-8"))
+_frame = component("frame", "shared/frame.js")
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
