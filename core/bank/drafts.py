@@ -448,7 +448,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         known = {question.question_id for question in bank_questions(project)}
         if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
             raise InputError(
-                "empty-question",
+                "new-question-without-words",
                 f"{len(empty)} new question{'s have' if len(empty) > 1 else ' has'} no words yet"
                 f" (query {empty[0].query_id}).",
                 "Write it, or take it back.",

@@ -300,7 +300,7 @@ def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
     empty = replace(new_question("q2"), answer_key="a sentence of a passage")
     put_draft(banked, "ann", empty)
     put_draft(banked, "ann", replace(A, weight=2.0))
-    with refusal("empty-question"):
+    with refusal("new-question-without-words"):
         save_drafts(banked, "ann", "a change")
     assert set(drafts(banked, "ann")) == {"q1/a", empty.question_id}
     assert bank.latest_version(banked) == 1
