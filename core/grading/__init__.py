@@ -74,7 +74,6 @@ __all__ = [
     "Request",
     "Scope",
     "Standing",
-    "TakenIn",
     "Watch",
     "Which",
     "bills",

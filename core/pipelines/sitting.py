@@ -105,7 +105,8 @@ def sit(
         )
         if left.limit == 0:
             break
-        address, name = getattr(one.back_end, "address", ""), one.student.name
+        endpoint = getattr(one.back_end, "endpoint", None)
+        address, name = "" if endpoint is None else endpoint.base_url, one.student.name
         if address in lost:
             left_out.setdefault(lost[address], []).append(name)
             continue

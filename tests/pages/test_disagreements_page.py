@@ -428,7 +428,9 @@ class TestSettling:
         assert toast(app)
         assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")]
         settled = next(key for key in boxes(app) if key.endswith("-override"))
-        assert ("<i>" in note(app, settled)) is not too
+        since = re.search(r"<i>([^<]*)</i>", note(app, settled))
+        # Reopened; and a second sentence if the override is still in force.
+        assert since is not None and since[1].count(".") == (1 if too else 2)
 
     def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
         app = settle(visit("disagreements"), "dispute", "it is relevant")
