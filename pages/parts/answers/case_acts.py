@@ -72,7 +72,7 @@ def draw(project: Project, view: View) -> None:
         # The line above says by whom passages are gold, and offers who has judged by now.
         st.rerun()
     data = desk.shown(project, at.evaluation, at.said, at.error)
-    desk.component(key=desk.KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
+    desk.case_list(key=desk.KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
 
 
 def _place(act: Act) -> tuple[str, str, int]:

@@ -36,7 +36,7 @@ LONGEST = 6_000
 PASSAGES = 12
 """Gold passages at most."""
 
-component = component("cases_of_answers", *ACTING, "answers/desk.css", "answers/desk.js")
+case_list = component("cases_of_answers", *ACTING, "answers/desk.css", "answers/desk.js")
 
 
 def arrive(project: Project) -> None:

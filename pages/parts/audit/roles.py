@@ -57,7 +57,7 @@ def draw(project: Project, audit: Audit) -> None:
         changed.append(("grader", audit.graders[0], grader))
     with ui.errors():
         for part, name, said in changed:
-            state_families(project, part, name, _families(said), ui.author())  # type: ignore[arg-type]
+            state_families(project, part, name, _families(said), ui.author())
         st.rerun()
 
 

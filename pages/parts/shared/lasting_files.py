@@ -89,13 +89,13 @@ class LastingFiles(MemoryMediaFileStorage):
 
 def install() -> None:
     """Have the app that is made next keep its files so; Streamlit has no option for it."""
-    memory_media_file_storage.MemoryMediaFileStorage = LastingFiles  # type: ignore[misc]
+    memory_media_file_storage.MemoryMediaFileStorage = LastingFiles
     add = MediaFileManager.add_deferred
 
     def add_deferred(manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any) -> str:
         return add(manager, functools.partial(_make_for, login.identity(), data_callable), *given, **further)
 
-    MediaFileManager.add_deferred = add_deferred  # type: ignore[method-assign]
+    MediaFileManager.add_deferred = add_deferred
 
 
 def _make_for(person: str | None, make: Callable[[], Any]) -> Any:

@@ -66,7 +66,7 @@ class RequestGuard:
             TooMuch: there is no room.
         """
         session = path.partition(UPLOAD)[2].partition("/")[0]
-        files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})
+        files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})  # type: ignore[attr-defined]
         stated = int(request.headers.get("content-length") or 0)
         size = limit("UPLOAD") if "transfer-encoding" in request.headers else stated
         self._arriving[session] += size
@@ -119,10 +119,10 @@ def release_uploads() -> None:
     """
     instance = runtime.get_instance()
     sessions, uploads = instance._session_mgr, instance.uploaded_file_mgr
-    for _, info in sessions._session_storage._cache.expire():
+    for _, info in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
         info.session.session_state.clear()
         info.session.shutdown()
     # One may have ended while a file was on its way to it.
-    for session in list(uploads.file_storage):
+    for session in list(uploads.file_storage):  # type: ignore[attr-defined]
         if sessions.get_session_info(session) is None:
             uploads.remove_session_files(session)
