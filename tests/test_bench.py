@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench import grading
 from bench.audited import dl20, dl23
 from bench.large import QUESTIONS_A_QUERY, make_large
 from bench.run import BUDGETS
 from core.labels import Policy, basis, readiness
 from core.leaderboard import leaderboard
+from tests.made.tiny_models import build_tiny_t5, shared_model
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,8 +38,21 @@ def _assert_figures(lines: list[str], least: int) -> None:
 
 @pytest.mark.long
 def test_every_bench_without_a_browser_prints_its_figures() -> None:
-    names = [name for name in BUDGETS if name != "screens"]
+    names = [name for name in BUDGETS if name not in ("screens", "local")]
     _assert_figures(_run(*names), len(names))
+
+
+def test_the_bench_of_local_models_compares_equal_ratings(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = shared_model(tmp_path_factory, build_tiny_t5)
+
+    def copy(folder: Path) -> Path:
+        return Path(shutil.copytree(trained, folder))
+
+    monkeypatch.setattr(grading, "MODELS", (("t5", copy, "self-rating"),))
+    (figure,) = grading.local(tiny=True)
+    assert figure.ratio > 0
 
 
 @pytest.mark.browser
