@@ -272,12 +272,13 @@ def _pearson(x: Array, y: Array) -> Array:
     return _ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
 
 
-def _spearman(x: Array, y: Array) -> Array:
-    import pandas as pd
+def _ranks(x: Array) -> Array:
+    """For rows of scores, the rank of each from 0 for the least; tied ones share the average."""
+    return (x.shape[1] - 1 - _above(x).sum(axis=2)) / 2
 
-    # Tied ones share the average rank.
-    ranks_x, ranks_y = (pd.DataFrame(side).rank(axis=1).to_numpy() for side in (x, y))
-    return _pearson(ranks_x, ranks_y)
+
+def _spearman(x: Array, y: Array) -> Array:
+    return _pearson(_ranks(x), _ranks(y))
 
 
 def _kendall(x: Array, y: Array) -> Array:
