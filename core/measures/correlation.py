@@ -274,7 +274,8 @@ def _pearson(x: Array, y: Array) -> Array:
 
 def _ranks(x: Array) -> Array:
     """For rows of scores, the rank of each from 0 for the least; tied ones share the average."""
-    return (x.shape[1] - 1 - _above(x).sum(axis=2)) / 2
+    ranks: Array = (x.shape[1] - 1 - _above(x).sum(axis=2)) / 2
+    return ranks
 
 
 def _spearman(x: Array, y: Array) -> Array:
