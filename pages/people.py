@@ -96,13 +96,12 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
 
 def adding(project: Project, texts: dict[str, str]) -> None:
     """A form that gives somebody a role."""
-    with st.form(form_key("add person")), st.container(horizontal=True, vertical_alignment="bottom"):
-        identity = st.container(key="person-identity").text_input(
-            "E-mail address of the login", placeholder="ann@example.org", max_chars=200
+    form = form_key("add person")
+    with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
+        identity = st.text_input(
+            "E-mail address of the login", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
         )
-        name = st.container(key="person-name").text_input(
-            "Name", placeholder="Recorded with what they do", max_chars=60
-        )
+        name = st.text_input("Name", placeholder="Recorded with what they do", max_chars=60, key=f"{form} name")
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
         if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
             author = ui.author()

@@ -22,7 +22,6 @@ from core.project import (
 from pages.parts.shared import login, presence, visitor
 from pages.parts.shared.screens import SCREENS
 from tests.made.screens import (
-    boxes,
     check_refused,
     errors,
     holds,
@@ -166,13 +165,13 @@ def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Call
     log_in("olga")
     app = visit("people")
     assert not keyed(app.text_input, "author")
-    boxes(app)["person-name"].text_input[0].set_value("Nina")
+    app.text_input("add person 0 name").set_value("Nina")
     press(app, "give role")
-    assert errors(app) == ["invalid-identity"] and boxes(app)["person-name"].text_input[0].value == "Nina"
-    boxes(app)["person-identity"].text_input[0].set_value("New@x.org")
+    assert errors(app) == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
+    app.text_input("add person 0 identity").set_value("New@x.org")
     press(app, "give role")
     assert project.members()["new@x.org"].role == "assessor"
-    assert boxes(app)["person-name"].text_input[0].value == ""
+    assert app.text_input("add person 1 name").value == ""
     assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
 
 
