@@ -26,7 +26,7 @@ from core import labels as the_labels
 from core.catalogue import find_grader
 from core.exchange import check as check_project
 from core.labels import Policy, basis
-from core.leaderboard import score_runs
+from core.leaderboard import leaderboard, score_runs
 from core.measures import COVER
 from core.project import Project, open_project, rankings
 from core.types import Question
@@ -123,7 +123,10 @@ def board(project: Project, measure: str, against: str | None) -> dict[str, floa
     judged = project.rows(
         f"SELECT DISTINCT query_id FROM judgments JOIN sources USING (source_key) {PAIRS} WHERE name = ?", [against]
     )
-    queries = queries & {query for (query,) in judged} or queries
+    if judged:
+        # Beside an official board, queries with ungraded pairs are left out.
+        whole = queries - leaderboard(project, measure).ungraded.keys()
+        queries = whole & {query for (query,) in judged} or queries
     return {run: mean(of_run.get(query, 0.0) for query in queries) for run, of_run in scores.items()}
 
 
