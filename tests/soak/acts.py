@@ -252,7 +252,7 @@ def import_files(person: Person) -> str:
     passages = [f"{query}-p{at}" for at in range(3)]
     _import(person, "queries", "q.jsonl", json.dumps({"query_id": query, "text": text}) + "\n")
     _import(person, "passages", "p.tsv", "".join(f"{p}\t{person.sign(p)}\n" for p in passages))
-    _import(person, "qrels", "j.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in enumerate(passages)))
+    _import(person, "qrels", f"{query}.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in enumerate(passages)))
     _import(
         person,
         "runs",
