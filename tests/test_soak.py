@@ -39,7 +39,8 @@ def demo(tmp_path: Path) -> Path:
 
 @pytest.mark.browser
 def test_two_persons_at_work_lose_nothing_and_see_what_is_true(chromium: Browser, demo: Path, tmp_path: Path) -> None:
-    soak = Soak(tmp_path / "soak", 1, demo)
+    lines: list[str] = []
+    soak = Soak(tmp_path / "soak", 1, demo, tell=lines.append)
     soak.run(2, rounds=ROUNDS)
     assert soak.done.total() >= 2 * ROUNDS
 

@@ -23,7 +23,9 @@ def main() -> int:
     given = parser.parse_args()
     folder = (given.out or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
     print(f"Seed {given.seed}, {given.persons} persons, {given.minutes:g} minutes; see {folder}", flush=True)
-    soak = Soak(folder, given.seed, given.demo, tell=lambda line: print(line, flush=True))
+    # Commands of the shell run in this process with a standard output of their own: lines go to this one.
+    lines = sys.stdout
+    soak = Soak(folder, given.seed, given.demo, tell=lambda line: print(line, file=lines, flush=True))
     try:
         soak.run(given.persons, given.minutes)
     except Broken as failure:
