@@ -354,7 +354,7 @@ def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: flo
 
 
 def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
-    """Look at the project in a new process; return the faults."""
+    """Check the project in a new process; return the faults."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=look, args=(folder, known, sending))
     process.start()

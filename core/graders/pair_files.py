@@ -21,8 +21,6 @@ KEY = b"exam-workbench plan"
 """Key of a plan's description in the metadata of its file."""
 ROWS = 4096
 """Rows of a file that are in memory together."""
-_SECRET = frozenset(("key_variable",))
-"""Parameters of a grader that stay out of a plan."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
 
     about = asdict(grader) | {
         "format": FORMAT,
-        "parameters": {name: value for name, value in grader.parameters.items() if name not in _SECRET},
+        "parameters": _without_keys(grader.parameters),
         "prompts": {name: write_prompt(prompt) for name, prompt in grader.prompts.items()},
     }
     texts = [(name, pa.string()) for name in ("custom_id", "question", "answer_key", "passage")]
@@ -86,6 +84,11 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
             out.write_table(pa.Table.from_pylist(rows, schema))
             number += len(batch)
     return number
+
+
+def _without_keys(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that a plan may hold: a plan may come from another person, and never chooses which key is sent."""
+    return {name: value for name, value in parameters.items() if name != "key_variable"}
 
 
 def planned_grader(path: Path) -> PlannedGrader | None:
@@ -105,8 +108,8 @@ def planned_grader(path: Path) -> PlannedGrader | None:
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']}")
         prompts = {name: read_prompt(text, name) for name, text in about["prompts"].items()}
-        return PlannedGrader(about["kind"], about["parameters"], prompts, about["fingerprint"])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return PlannedGrader(about["kind"], _without_keys(about["parameters"]), prompts, about["fingerprint"])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             "not-a-plan", f"{path} is not a plan: {error}.", "Write one: exam plan -o FILE.parquet"
         ) from error

@@ -222,7 +222,8 @@ def send(
             Taking(project, grader, author, job).write(outcomes, control.usage if control.usage.calls else None)
             asked |= {"alone": asdict(control.usage), "dialect": endpoint_of(grader).dialect}
             endpoint_of(grader).speak(asked["dialect"])
-            pairs = [pair for pair in pairs if pair not in [outcome[:2] for outcome in outcomes]]
+            known = {outcome[:2] for outcome in outcomes}
+            pairs = [pair for pair in pairs if pair not in known]
             _plan(
                 project,
                 grader,

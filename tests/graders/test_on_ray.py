@@ -19,7 +19,7 @@ from core.errors import FileError, GradingError, InputError
 from core.formats import PARQUET, Source
 from core.graders import NOTHING_USED, Grader, Usage, grade_plan, holds_grades, make_grader, read_grades, remade_from
 from core.graders.on_ray import GraderOnWorker, _set_damaged_aside, check_vllm_calls, vllm_reply, vllm_request
-from core.graders.pair_files import grade_columns, planned_grader
+from core.graders.pair_files import KEY, grade_columns, planned_grader
 from core.grading import (
     Request,
     Scope,
@@ -36,6 +36,7 @@ from core.grading.replies import Taking
 from core.project import Project, open_project
 from core.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill
+from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
 QUESTIONS = [
@@ -176,6 +177,24 @@ def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, g
     (rows,) = read_grades(file)
     assert [row.grade for row in rows] == grades
     assert [row.usage for row in rows] == [Usage(3, 200, 10), *[NOTHING_USED] * (len(grades) - 1)]
+
+
+def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.parquet"
+
+    def described(about: bytes) -> None:
+        schema = pa.schema([("custom_id", pa.string())], {KEY: about})
+        pq.write_table(pa.table({"custom_id": ["a"]}, schema), plan)
+
+    parameters = {"back_end": "openai", "base_url": "http://localhost:1/v1", "key_variable": "HOME"}
+    about = {"format": 1, "kind": "self-rating", "parameters": parameters, "prompts": {}, "fingerprint": "f"}
+    described(json.dumps(about).encode())
+    made = planned_grader(plan)
+    assert made is not None and made.parameters == {"back_end": "openai", "base_url": "http://localhost:1/v1"}
+    for about in (b"[" * 100_000, b"{", b"3", b'{"format": 1, "prompts": 3}', b'{"format": 9}'):
+        described(about)
+        with refusal("not-a-plan"):
+            planned_grader(plan)
 
 
 def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
