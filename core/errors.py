@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.text import one_line
+from core.text import first_few, one_line
 
 LONGEST_MESSAGE = 1_000
 """Characters of a message, and of a hint."""
 LONGEST_REASON = 500
 """Characters of what is said of a line of a file."""
+MOST_NAMES = 15
+"""Names that the error for an unknown name lists."""
 LONGEST_FILE = 200
 """Characters of a file's name in what is said of its lines."""
 UNENDED = "the last line has no line end: the file may be cut off here"
@@ -64,6 +66,30 @@ class WorkbenchError(Exception):
 
 class InputError(WorkbenchError):
     """Input that cannot be used: a file, an argument, a value. Nothing was changed."""
+
+
+def unknown_name(
+    code: str,
+    kind: str,
+    value: object,
+    available: Iterable[object],
+    hint: str = "",
+    *,
+    error: type[WorkbenchError] = InputError,
+) -> WorkbenchError:
+    """Return the error for a name that does not exist: "Unknown run 'x'. Available: a, b, c."
+
+    Args:
+        code: as for every error.
+        kind: the kind of thing that was named, in the singular: "run".
+        value: the name that was given.
+        available: the names that exist; at most `MOST_NAMES` of them are listed.
+        hint: what else to do, a sentence; the only fix if no name exists.
+        error: the class of the error.
+    """
+    names = list(available)
+    listed = f"Available: {first_few(names, most=MOST_NAMES)}." if names else ""
+    return error(code, f"Unknown {kind} '{value}'", f"{listed} {hint}".strip())
 
 
 class FileError(InputError):

@@ -118,10 +118,10 @@ NAMED = 3
 """Of many things, how many a sentence names."""
 
 
-def first_few(things: Sequence[object], between: str = ", ") -> str:
+def first_few(things: Sequence[object], between: str = ", ", most: int = NAMED) -> str:
     """The first few of some things, and how many more there are: "a, b, c and 2 more"."""
-    rest = f"{between.rstrip(', ')} and {len(things) - NAMED} more" if len(things) > NAMED else ""
-    return between.join(map(str, things[:NAMED])) + rest
+    rest = f"{between.rstrip(', ')} and {len(things) - most} more" if len(things) > most else ""
+    return between.join(map(str, things[:most])) + rest
 
 
 def said_interval(bounds: tuple[float | None, float | None] | None) -> str:
