@@ -183,9 +183,13 @@ def _response(name: str, response: Any) -> Reply:
     status, body = response.get("status_code", 200), response["body"]
     if not isinstance(status, int):
         raise Refused("invalid-number", "the status code is no number")
+    fault = body.get("error") if isinstance(body, dict) else None
+    if status == 200 and isinstance(fault, dict) and fault.get("code") in range(400, 600):
+        # Gateways report an error behind them with a status of success.
+        status = fault["code"]
     if status != 200:
-        told = _error(body.get("error") if isinstance(body, dict) else None)
-        return Reply(name, error=told or f"HTTP {status}", status=status)
+        told = _error(fault)
+        return Reply(name, error=f"HTTP {status}: {told}" if told else f"HTTP {status}", status=status)
     try:
         content = orjson.dumps(body)
     except orjson.JSONEncodeError as error:

@@ -258,7 +258,7 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
     assert "4 calls came back unanswered" in job.message
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
-    assert reason == "not this one"
+    assert reason == "HTTP 400: not this one"
     before = shelf.made.total()
     start(project, grader, Scope(retry_failed=True))
     carry_on(project, grader)

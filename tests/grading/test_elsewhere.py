@@ -180,6 +180,47 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
         assert said[:30] in project.value("SELECT reason FROM failures")
 
 
+@pytest.mark.parametrize(
+    ("response", "times"),
+    [
+        ({"status_code": 413, "body": {}}, 2),
+        ({"status_code": 400, "body": {"error": {"message": "Bad request"}}}, 1),
+        ({"status_code": 200, "body": {"error": {"code": 400, "message": "Provider returned error"}}}, 1),
+    ],
+)
+def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_passage(
+    made: Callable[..., Project], tmp_path: Path, response: dict[str, object], times: int
+) -> None:
+    project, grader = made(), rater()
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("long", "word " * 400)])
+    import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
+    answers: list[Path] = []
+    for number in range(times + 1):
+        calls = tmp_path / f"{number}.jsonl"
+        assert write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
+        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
+        for row in rows:
+            if sent[row["custom_id"]].count("word") > 400 * 0.5 ** (times - 0.5):
+                row["response"] = response
+        answers.append(tmp_path / f"answers-{number}.jsonl")
+        answers[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, grader, *answers)
+    assert (taken.graded, taken.failed, taken.unfinished) == (9, 0, 0)
+
+
+def test_a_rate_limit_inside_a_success_is_asked_again(made: Callable[..., Project], tmp_path: Path) -> None:
+    project, grader = made(), rater()
+    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    rows[0]["response"] = {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, grader, answers)
+    assert (taken.graded, taken.failed, taken.unanswered) == (7, 0, 1)
+
+
 def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(KEYED), made(KEYED)
     with EndpointServer(behave) as server:

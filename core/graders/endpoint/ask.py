@@ -13,6 +13,7 @@ import openai
 from core.errors import GradingError
 from core.graders.control import Tokens
 from core.graders.endpoint.chat import (
+    UNEXPLAINED,
     Answer,
     Dialect,
     ReportedError,
@@ -44,10 +45,6 @@ PASSED_OVER = 3
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Faults of a connection, by type, before which nothing was sent that could be charged."""
-UNEXPLAINED = (400, 422)
-"""Statuses with which endpoints refuse a prompt that is too long, whatever words they have for it."""
-LONG = 500
-"""Characters that are left of a passage at least that is shortened on a guess."""
 SLOW = (408, 504, 524)
 """Statuses that say of a gateway that what is behind it took too long."""
 GONE = (429, 502, 503, 504)
@@ -364,9 +361,8 @@ def _of_error(
         return Faulted(
             "the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request)
         )
-    is_long = request.length > endpoint.longest and request.kept // 2 >= LONG
-    if status in UNEXPLAINED and is_long and not request.shortened:
-        return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.kept // 2)
+    if status in UNEXPLAINED and request.length > endpoint.longest and request.half_on_a_guess:
+        return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.half_on_a_guess)
     return Refused(said)
 
 

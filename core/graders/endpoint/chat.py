@@ -34,6 +34,10 @@ AROUND_PROMPT = 256
 """Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
 CHARACTERS_AT_MOST = 8
 """Characters of a token on average, at most."""
+UNEXPLAINED = (400, 422)
+"""Statuses with which endpoints refuse a prompt that is too long, whatever their message says."""
+LONG = 500
+"""Characters that a passage keeps at least if it is shortened on a guess."""
 SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
@@ -95,6 +99,11 @@ class Request:
     def half(self) -> int:
         """Characters of the passage to keep if the prompt is too long; 0 if that is too few."""
         return self.kept // 2 if self.kept // 2 >= SHORTEST_PASSAGE else 0
+
+    @property
+    def half_on_a_guess(self) -> int:
+        """As `half` if the prompt only may be too long; 0 also if the passage was shortened before."""
+        return self.kept // 2 if self.kept // 2 >= LONG and not self.shortened else 0
 
     @property
     def tokens(self) -> tuple[float, float]:

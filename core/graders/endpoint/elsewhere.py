@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,15 @@ import orjson
 from core.errors import GradingError
 from core.graders.base import Grader, Pair
 from core.graders.control import Tokens
-from core.graders.endpoint.chat import Api, Request, UnusableBodyError, objection, read_answer, told_tokens
+from core.graders.endpoint.chat import (
+    UNEXPLAINED,
+    Api,
+    Request,
+    UnusableBodyError,
+    objection,
+    read_answer,
+    told_tokens,
+)
 from core.graders.endpoint.redaction import redact, without_keys
 from core.graders.local.base import LocalBackEnd
 from core.graders.reading.calls import Completion
@@ -138,8 +147,8 @@ def play(
             reply = told(made.body)
             if reply is None:
                 return Played(None, made.body, used, tuple(models), made.reserved)
-            if reply.content is None and made.half and objection(reply.error, made.body, made.tokens) == "too long":
-                keep = made.half
+            if reply.content is None and (shorter := _shorter(reply.error, made)):
+                keep = shorter
                 continue
             completion, tokens, model = _heard(reply, made, back_end.endpoint.model, key)
             used = used.plus(tokens)
@@ -149,6 +158,19 @@ def play(
         return Played(end.value, None, used, tuple(models))
     finally:
         steps.close()
+
+
+_STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
+
+
+def _shorter(error: str, request: Request) -> int:
+    """Characters of the passage to keep if an error means that the prompt is, or may be, too long; else 0."""
+    found = _STATUS.match(error)
+    status, words = (int(found[1]), error[found.end() :]) if found else (0, error)
+    against = "too long" if status == 413 else objection(words, request.body, request.tokens)
+    if against == "too long":
+        return request.half
+    return request.half_on_a_guess if status in UNEXPLAINED and against is None else 0
 
 
 def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
