@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env lock test check lint types loads imports docs docs-check format bench soak fuzz
+.PHONY: help run env lock test check lint style types loads imports docs docs-check format bench soak fuzz
 
 # Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -64,6 +64,10 @@ check: types loads lint imports docs-check ## everything that CI checks
 lint: $(VENV)/.installed-dev ## style and common mistakes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+style: $(VENV)/.installed-dev ## language of screens, commands and errors; spelling
+	$(BIN)/python docs/style.py
+	$(BIN)/typos --format brief
 
 types: $(VENV)/.installed-dev ## strict types of core
 	$(BIN)/mypy
