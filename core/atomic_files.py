@@ -250,7 +250,7 @@ def writing(place: Path) -> Iterator[None]:
         if error.errno in FULL:
             raise full_disk(place) from error
         raise InputError(
-            "cannot-write-file", f"{place}: cannot be written ({error.strerror or error}).", "Choose another place."
+            "cannot-write-file", f"Cannot write {place}: {error.strerror or error}.", "Choose another location."
         ) from error
 
 
@@ -262,6 +262,6 @@ def full_disk(place: object) -> ProjectError:
     """
     return ProjectError(
         "disk-full",
-        f"There is no room left on the disk of {str(place).partition(os.sep + PREFIX)[0]}. Nothing was saved.",
-        "Free some space, then try again. Everything saved before is still there.",
+        f"The disk of {str(place).partition(os.sep + PREFIX)[0]} is full. Nothing was saved.",
+        "Free some disk space, then try again. Earlier changes are not lost.",
     )

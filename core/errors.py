@@ -15,7 +15,7 @@ MOST_NAMES = 15
 """Names that the error for an unknown name lists."""
 LONGEST_FILE = 200
 """Characters of a file's name in what is said of its lines."""
-UNENDED = "the last line has no line end: the file may be cut off here"
+UNENDED = "the last line has no line end, so the file may be cut off"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Report:
     def require(self, found: object, file: str, what: str) -> None:
         """Refuse a file in which nothing was found, unless something in it was refused already."""
         if not found and file not in self._refused:
-            self.refuse(file, None, "nothing-found", f"the file has no {what} in it")
+            self.refuse(file, None, "nothing-found", f"the file contains no {what}")
 
     def stop(self, file: str, line: int, code: str, reason: str) -> None:
         """Record why a file is read no further: that is told, however much was refused before."""

@@ -24,7 +24,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise yaml.MarkedYAMLError(problem="references and tags have no place in it", problem_mark=event.start_mark)  # type: ignore[arg-type]
+            raise yaml.MarkedYAMLError(problem="aliases and tags are not allowed", problem_mark=event.start_mark)  # type: ignore[arg-type]
         return super().compose_node(parent, index)
 
 
@@ -49,15 +49,15 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
     """
     try:
         if len(text.encode(errors="replace")) > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
+            raise ValueError(f"the file is larger than {MAX_BYTES // 1000} kB")
         content = json.loads(text) if file.lower().endswith(".json") else yaml.load(text, Loader=_Loader)
         _check_values(content, limit("DEPTH"))
         return content
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError([Problem(file, line, "invalid-yaml", f"it is no YAML: {error.problem}")], hint) from error
+        raise FileError([Problem(file, line, "invalid-yaml", f"invalid YAML: {error.problem}")], hint) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError([Problem(file, None, "invalid-yaml", f"it cannot be read: {error}")], hint) from error
+        raise FileError([Problem(file, None, "invalid-yaml", f"cannot be read: {error}")], hint) from error
 
 
 def write_yaml(content: Mapping[str, Any]) -> str:
@@ -67,9 +67,9 @@ def write_yaml(content: Mapping[str, Any]) -> str:
 
 def _check_values(value: Any, depth: int) -> None:
     if depth < 0:
-        raise ValueError("deep nesting has no place in it")
+        raise ValueError("the nesting is too deep")
     if isinstance(value, str) and _CONTROL.search(value):
-        raise ValueError("control characters have no place in it")
+        raise ValueError("control characters are not allowed")
     # Also what is no number: no comparison with it is true. An endless one cannot even be printed.
     if isinstance(value, int | float) and not abs(value) < 1 << 63:
         raise ValueError("a number is out of range")

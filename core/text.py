@@ -80,9 +80,9 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
     if text.isprintable() and not (one_column and " " in text):
         return None
     if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in _DIRECTIONS for sign in text):
-        return "has a control character"
+        return "contains a control character"
     if one_column and text.split() != [text]:
-        return "has white space, which parts the columns of TREC files"
+        return "contains white space, which separates columns in TREC files"
     return None
 
 

@@ -128,15 +128,15 @@ _IMPORTED = {
     "leaderboard": "a leaderboard",
     "responses-matrix": "answers to an exam",
     "lm-eval": "answers to an exam",
-    "students": "the components of students",
-    "answers": "answers that models wrote",
-    "answer-verdicts": "what people say of answers",
+    "students": "examinee components",
+    "answers": "generated answers",
+    "answer-verdicts": "manual answer checks",
 }
 _EXPORTED = {
     "bank": "question bank",
     "graded": "graded file",
     "project": "project",
-    "responses-matrix": "answers of students",
+    "responses-matrix": "examinees' answers",
 }
 
 
@@ -144,9 +144,8 @@ def _imported(act: str, detail: Detail) -> str:
     files = [PurePath(str(file)).name for file in detail.get("files") or []]
     kind = act.removeprefix("import ")
     what = _IMPORTED.get(kind, kind)
-    named = ", ".join(files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
-    counts = ", ".join(_counted(name, value) for name, value in (detail.get("counts") or {}).items() if value)
-    said = f"imported {what}" + (f" from {named}" if files else "") + (f": {counts}" if counts else "")
+    counts = ", ".join(_counted(value, name) for name, value in (detail.get("counts") or {}).items() if value)
+    said = f"imported {what}" + (f" from {first_few(files)}" if files else "") + (f": {counts}" if counts else "")
     return said + (f"; replaced {_listed(detail, 'replaced')}" if detail.get("replaced") else "")
 
 
@@ -155,27 +154,26 @@ def _listed(detail: Detail, name: str) -> str:
 
 
 def _ended(act: str, detail: Detail) -> str:
-    how = {"done": "to its end", "cancelled": "until it was cancelled", "failed": "until it broke off"}
-    counts = f": {_count(detail.get('graded', 0))} pairs graded, {_count(detail.get('failed', 0))} failed"
-    return f"ran grading job {detail.get('job', '')} {how.get(act[4:], f'until it was {act[4:]}')}{counts}"
+    counts = f"{_counted(detail.get('graded', 0), 'pairs')} graded, {_counted(detail.get('failed', 0), 'failed')}"
+    return f"ran grading job {detail.get('job', '')} ({act.removeprefix('job ')}): {counts}"
 
 
 def _sat(act: str, detail: Detail) -> str:
-    counts = f"{_count(detail.get('answered', 0))} items answered, {_count(detail.get('failed', 0))} failed"
+    counts = f"{_counted(detail.get('answered', 0), 'items')} answered, {_counted(detail.get('failed', 0), 'failed')}"
     return (
-        f"sitting {detail.get('sitting', '')} of {detail.get('student', 'a student')} ended"
+        f"ran sitting {detail.get('sitting', '')} of {detail.get('student', 'an examinee')}"
         f" ({act.removeprefix('sitting ')}): {counts}"
     )
 
 
 def _answered(act: str, detail: Detail) -> str:
     things, _, how = act.partition(" ")
-    counts = f"{_count(detail.get('count', 0))} {things}, {_count(detail.get('failed', 0))} failed"
-    return f"job {detail.get('job', '')} of {detail.get('by', 'a model')} ended ({how}): {counts}"
+    counts = f"{_counted(detail.get('count', 0), things)}, {_counted(detail.get('failed', 0), 'failed')}"
+    return f"ran job {detail.get('job', '')} with {detail.get('by', 'a model')} ({how}): {counts}"
 
 
 def _of_case(detail: Detail) -> str:
-    return f"of {_query(detail)} for {detail.get('run', 'a run')} at {detail.get('k', '?')}"
+    return f"for {_query(detail)} (run {detail.get('run', '?')}, cutoff {detail.get('k', '?')})"
 
 
 def _overridden(detail: Detail) -> str:
@@ -191,7 +189,7 @@ def _judged(detail: Detail) -> str:
 
 
 _SETTLED = {
-    "override": "by an override",
+    "override": "with an override",
     "comment": "with a comment",
     "dispute": "by disputing the judgment",
     "edit": "by rewording the question",
@@ -209,164 +207,167 @@ def _settled(verb: str) -> Callable[[Detail], str]:
 
 def _published(detail: Detail) -> str:
     values = f"{detail['values']} " if "values" in detail else ""
-    lines = f", {_count(detail['lines'])} lines" if "lines" in detail else ""
+    lines = f", {_counted(detail['lines'], 'lines')}" if "lines" in detail else ""
     return f"published {values}qrels{lines}{_named(detail, 'note', ': {}')}"
+
+
+def _exported_grades(detail: Detail) -> str:
+    return f"exported {_counted(detail.get('grades', 0), 'grades')} as Parquet{_named(detail, 'file', ' to {}')}"
 
 
 _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "save bank": lambda d: f"saved bank version {d.get('version', '?')}{_named(d, 'note', ': {}')}",
     "start job": lambda d: (
-        f"started grading job {d.get('job', '')} with {d.get('grader', 'a grader')}: {_count(d.get('pairs', 0))} pairs"
+        f"started grading job {d.get('job', '')} with {d.get('grader', 'a grader')}:"
+        f" {_counted(d.get('pairs', 0), 'pairs')}"
     ),
     "override": _overridden,
     "withdraw override": lambda d: f"withdrew an override of {_question(d)} for {_passage(d)}",
     "judge": _judged,
     "withdraw judgment": lambda d: f"withdrew the judgment of {_passage(d)} for {_query(d)}",
-    "settle disagreement": _settled("settled"),
+    "settle disagreement": _settled("resolved"),
     "reopen disagreement": _settled("reopened"),
     "draft items": lambda d: (
-        f"let {d.get('model', 'a model')} draft items of {_query(d)}: {_count(d.get('proposals', 0))} proposals"
-        f" from {_count(d.get('asked', 0))} passages"
+        f"generated items for {_query(d)} with {d.get('model', 'a model')}:"
+        f" {_counted(d.get('proposals', 0), 'proposals')} from {_counted(d.get('asked', 0), 'passages')}"
     ),
     "set item": lambda d: f"set {_listed(d, 'what')} of {_question(d)}" + _named(d, "to", " to {}"),
     "set bloom keywords": lambda d: "set the keywords of Bloom's levels",
-    "save grader": lambda d: f"set up the grader {d.get('name', '')}",
-    "remove grader": lambda d: f"removed the settings of the grader {d.get('name', '')}",
-    "save prompt": lambda d: f"saved the prompt {d.get('name', '')}",
+    "save grader": lambda d: f"saved grader {d.get('name', '')}",
+    "remove grader": lambda d: f"removed the settings of grader {d.get('name', '')}",
+    "save prompt": lambda d: f"saved prompt {d.get('name', '')}",
     "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
     "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
-    "bring back": lambda d: f"brought back {_listed(d, 'restored')}, which act {d.get('undone', '?')} had replaced",
-    "add student": lambda d: f"added the student {d.get('name', '')}",
+    "bring back": lambda d: f"restored {_listed(d, 'restored')} (replaced by action {d.get('undone', '?')})",
+    "add student": lambda d: f"added examinee {d.get('name', '')}",
     "add retrieval": lambda d: (
-        f"added the retrieval {d.get('name', '')} of passages for {_count(d.get('items', 0))} items"
-        f"{_named(d, 'by', ', by {}')}"
+        f"added retrieval {d.get('name', '')} for {_counted(d.get('items', 0), 'items')}"
+        f"{_named(d, 'by', ', made by {}')}"
     ),
     "start sitting": lambda d: (
-        f"let {d.get('student', 'a student')} sit an exam (sitting {d.get('sitting', '')}):"
-        f" {_count(d.get('items', 0))} items"
+        f"started sitting {d.get('sitting', '')} of {d.get('student', 'an examinee')}:"
+        f" {_counted(d.get('items', 0), 'items')}"
     ),
-    "add answer generator": lambda d: f"added {d.get('name', 'a model')} to those that answer",
-    "add answer judge": lambda d: f"added {d.get('name', 'a model')} to those that compare answers",
+    "add answer generator": lambda d: f"added answer generator {d.get('name', '')}",
+    "add answer judge": lambda d: f"added answer check {d.get('name', '')}",
     "start answers": lambda d: (
-        f"let {d.get('by', 'a model')} answer queries (job {d.get('job', '')}): {_count(d.get('count', 0))} answers"
+        f"started job {d.get('job', '')} to generate answers with {d.get('by', 'a model')}:"
+        f" {_counted(d.get('count', 0), 'answers')}"
     ),
     "start comparisons": lambda d: (
-        f"let {d.get('by', 'a model')} compare answers (job {d.get('job', '')}):"
-        f" {_count(d.get('count', 0))} comparisons"
+        f"started job {d.get('job', '')} to check answers with {d.get('by', 'a model')}:"
+        f" {_counted(d.get('count', 0), 'comparisons')}"
     ),
     "freeze target": lambda d: (
-        f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
+        f"took snapshot {d.get('name', '')} of {d.get('url', 'a live target')}:"
+        f" {_counted(d.get('queries', 0), 'queries')}"
     ),
     "drop freeze": lambda d: (
-        f"gave up the freeze {d.get('name', '')} after {_count(d.get('queries', 0))} queries had come"
+        f"discarded unfinished snapshot {d.get('name', '')} with {_counted(d.get('queries', 0), 'queries')}"
     ),
-    "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
+    "make run": lambda d: f"created run {d.get('name', '')}{_named(d, 'by', ' with {}')}",
     "answers as responses": lambda d: (
-        f"made {_count(d.get('responses', 0))} responses of {d.get('name', '')} of the answers of"
+        f"created {_counted(d.get('responses', 0), 'responses')} of {d.get('name', '')} from the answers of"
         f" {d.get('generator', 'a model')}"
     ),
     "confirm case": lambda d: f"confirmed case {d.get('case', '?')} {_of_case(d)}{_named(d, 'note', ': {}')}",
-    "withdraw case": lambda d: f"took back a case {_of_case(d)}",
-    "add gold answer": lambda d: f"added the right answer {_quoted(d.get('answer'), '')} to {_query(d)}",
-    "withdraw gold answer": lambda d: f"took the right answer {_quoted(d.get('answer'), '')} of {_query(d)} away",
+    "withdraw case": lambda d: f"withdrew a case {_of_case(d)}",
+    "add gold answer": lambda d: f"added the correct answer {_quoted(d.get('answer'), '')} to {_query(d)}",
+    "withdraw gold answer": lambda d: f"removed the correct answer {_quoted(d.get('answer'), '')} from {_query(d)}",
     "design audit": lambda d: (
-        f"planned the audit {d.get('name', '')} of {_count(d.get('runs', 0))} systems"
+        f"planned audit {d.get('name', '')} of {_counted(d.get('runs', 0), 'systems')}"
         f"{_named(d, 'measure', ' by {}')}{_named(d, 'goal', ': {}')}"
     ),
     "draw audit batch": lambda d: (
-        f"drew {_count(d.get('passages', 0))} passages for batch {d.get('batch', '?')}"
-        f"{_named(d, 'audit', ' of the audit {}')}"
+        f"drew {_counted(d.get('passages', 0), 'passages')} for batch {d.get('batch', '?')}"
+        f"{_named(d, 'audit', ' of audit {}')}"
     ),
     "end audit batch": lambda d: (
-        f"ended batch {d.get('batch', '?')} of the audit {d.get('audit', '')} with"
-        f" {_count(d.get('unjudged', 0))} passages unjudged"
+        f"ended batch {d.get('batch', '?')} of audit {d.get('audit', '')} with"
+        f" {_counted(d.get('unjudged', 0), 'passages')} unjudged"
     ),
-    "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
+    "end audit": lambda d: f"ended audit {d.get('audit', '')}",
     "plan cascade": lambda d: (
-        f"planned the cascade {d.get('name', '')} with the graders {d.get('cheap', '')} and {d.get('expensive', '')}"
+        f"planned cascade {d.get('name', '')} with graders {d.get('cheap', '')} and {d.get('expensive', '')}"
     ),
     "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
-    "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",
-    "look at label": lambda d: f"asked for the machine's label of {_passage(d)} for {_query(d)}",
+    "skip passage": lambda d: f"skipped {_passage(d)} for {_query(d)}",
+    "look at label": lambda d: f"viewed the grader's label of {_passage(d)} for {_query(d)}",
     "export audit sheet": lambda d: (
-        f"took {_count(d.get('passages', 0))} passages of the audit {d.get('audit', '')} out, to be judged elsewhere"
+        f"exported {_counted(d.get('passages', 0), 'passages')} of audit {d.get('audit', '')} for judging elsewhere"
     ),
     "import audit sheet": lambda d: (
-        f"took in {_count(d.get('verdicts', 0))} verdicts{_named(d, 'audit', ' on the audit {}')}"
+        f"imported {_counted(d.get('verdicts', 0), 'judgments')}{_named(d, 'audit', ' for audit {}')}"
         f"{_named(d, 'file', ' from {}')}"
     ),
     "state families": lambda d: (
-        f"stated which models {_made_with(d)} made with: {', '.join(d.get('families') or []) or 'none'}"
+        f"set the model families of {_made_with(d)}: {', '.join(d.get('families') or []) or 'no model'}"
     ),
     "set role": lambda d: (
-        f"made {d.get('person', 'somebody')} {d.get('role', 'a member')} of the project"
-        + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
+        f"gave {d.get('person', 'a person')} the role {d.get('role', '?')}"
+        + (f" for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
     ),
-    "set guidelines": lambda d: "wrote the guidelines of " + (_query(d) if d.get("query") else "the project"),
-    "finish query": lambda d: f"is done with {_query(d)}",
-    "reopen query": lambda d: f"is not done with {_query(d)} after all",
+    "set guidelines": lambda d: "edited the guidelines of " + (_query(d) if d.get("query") else "the project"),
+    "finish query": lambda d: f"marked {_query(d)} as done",
+    "reopen query": lambda d: f"marked {_query(d)} as not done",
     "assign double": lambda d: (
-        f"let {how_many(d['wanted'], 'people') if isinstance(d.get('wanted'), int) else 'several people'} judge"
-        + (f" {how_many(d['passages'], 'passages')} of" if isinstance(d.get("passages"), int) else "")
-        + f" {_query(d)} blindly"
+        "assigned "
+        + (f"{how_many(d['passages'], 'passages')} of " if isinstance(d.get("passages"), int) else "")
+        + f"{_query(d)} to {_counted(d.get('wanted', 'several'), 'assessors')} for blind judging"
         + (f": {', '.join(map(str, d['people']))}" if isinstance(d.get("people"), list) and d["people"] else "")
     ),
-    "claim double": lambda d: f"takes part in judging {_query(d)} blindly",
-    "decline double": lambda d: (
-        f"takes no part in judging {_query(d)} blindly{_named(d, 'reason', ' ({})') if d.get('reason') else ''}"
-    ),
-    "release double": lambda d: f"released {d.get('person', 'somebody')} from judging {_query(d)} blindly",
+    "claim double": lambda d: f"joined the double assignment of {_query(d)}",
+    "decline double": lambda d: f"declined the double assignment of {_query(d)}{_named(d, 'reason', ': {}')}",
+    "release double": lambda d: f"removed {d.get('person', 'an assessor')} from the double assignment of {_query(d)}",
     "end double": lambda d: f"ended the double assignment of {_query(d)}",
-    "adjudicate": lambda d: f"decided {d.get('value', '?')} for {_contested(d)}{_named(d, 'reason', ': {}')}",
-    "undo adjudication": lambda d: f"took the decision back on {_contested(d)}",
+    "adjudicate": lambda d: f"adjudicated {_contested(d)} as {d.get('value', '?')}{_named(d, 'reason', ': {}')}",
+    "undo adjudication": lambda d: f"withdrew the decision on {_contested(d)}",
     "set due": lambda d: (
-        f"{'said that' if d.get('due') else 'took the day back until which'}"
+        f"{'set' if d.get('due') else 'removed'} the due date of"
         f" {how_many(d['queries'], 'queries') if isinstance(d.get('queries'), int) else _query(d)}"
-        f" {'are' if isinstance(d.get('queries'), int) else 'is'} {'due' if d.get('due') else 'to be done'}"
-        f"{_named(d, 'due', ' by {}')}{_named(d, 'person', ' for {}')}"
+        f"{_named(d, 'due', ' to {}')}{_named(d, 'person', ' for {}')}"
     ),
-    "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
-    "make token": lambda d: f"made the token '{d.get('name', '?')}' for a {d.get('role', 'somebody')}",
-    "withdraw token": lambda d: f"withdrew the token '{d.get('name', '?')}'",
-    "export backup": lambda d: f"made a backup{_named(d, 'file', ', {}')}",
+    "remove person": lambda d: f"removed the role of {d.get('person', 'a person')}",
+    "make token": lambda d: f"created token '{d.get('name', '?')}' with role {d.get('role', '?')}",
+    "withdraw token": lambda d: f"revoked token '{d.get('name', '?')}'",
+    "export backup": lambda d: f"made a backup{_named(d, 'file', ': {}')}",
     "restore project": lambda d: (
-        f"restored the project from the backup {d.get('file', '')}"
-        f"{_named(d, 'kept', '; what was there before is kept as {}')}"
+        f"restored the project from backup {d.get('file', '')}{_named(d, 'kept', '; kept the replaced file as {}')}"
     ),
     "set backups": lambda d: (
-        f"let a backup be made every {how_many(d['hours'], 'hours')} while the app runs, and {d.get('keep', '?')} kept"
+        f"scheduled a backup every {how_many(d['hours'], 'hours')} while the app runs, keeping {d.get('keep', '?')}"
         if d.get("hours")
-        else "let no backups be made by themselves"
+        else "turned off scheduled backups"
     ),
     "publish qrels": _published,
-    "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
+    "reproduce qrels": lambda d: f"reproduced the qrels of publication {d.get('publication', '?')}",
     # Name of the action before "export grades".
-    "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as Parquet{_named(d, 'file', ' into {}')}",
-    "export grades": lambda d: f"wrote {_count(d.get('grades', 0))} grades as Parquet{_named(d, 'file', ' into {}')}",
+    "export shards": _exported_grades,
+    "export grades": _exported_grades,
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
 
 
 def _made_with(detail: Detail) -> str:
     if detail.get("part") == "questions":
-        return "the questions are"
-    return f"the {detail.get('part', '')} {detail.get('name', '')} is"
+        return "the questions"
+    return f"{detail.get('part', '')} {detail.get('name', '')}"
 
 
 def _question(detail: Detail) -> str:
-    return _quoted(detail.get("question text") or detail.get("question"), "a question")
+    return "question " + _quoted(detail.get("question text") or detail.get("question"), "(unknown)")
 
 
 def _passage(detail: Detail) -> str:
-    return "the passage " + _quoted(detail.get("passage text") or detail.get("passage"), "that is gone")
+    return "passage " + _quoted(detail.get("passage text") or detail.get("passage"), "(unknown)")
 
 
 def _query(detail: Detail) -> str:
-    return "the query " + _quoted(detail.get("query text") or detail.get("query"), "that is gone")
+    return "query " + _quoted(detail.get("query text") or detail.get("query"), "(unknown)")
 
 
 def _contested(detail: Detail) -> str:
-    return (f"{_question(detail)} in " if detail.get("question") else "") + _passage(detail)
+    return (f"{_question(detail)} for " if detail.get("question") else "") + _passage(detail)
 
 
 def _quoted(text: Any, otherwise: str) -> str:
@@ -381,16 +382,21 @@ def _named(detail: Detail, name: str, form: str) -> str:
     return form.format(value) if value not in (None, "") else ""
 
 
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+_COUNTED = {
+    "questions get their words": "added question texts",
+    "students": "examinees",
+    "new students": "new examinees",
+    "verdicts": "answer checks",
+    "new verdicts": "new answer checks",
+}
+"""Names of numbers in the log, and how a sentence calls them if that differs."""
 
 
-def _counted(name: str, value: Any) -> str:
+def _counted(value: Any, name: str) -> str:
     if name == "bank version":
         return f"bank version {value}"
-    if name == "questions get their words" and value == 1:
-        return "1 question gets its words"
-    return how_many(value, name) if isinstance(value, int) else f"{_count(value)} {name}"
+    things = _COUNTED.get(name, name)
+    return how_many(value, things) if isinstance(value, int) else f"{value} {things}"
 
 
 def _rest(detail: Detail) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from core.errors import InputError
 from core.project.project import Cursor, Project, as_name, log
+from core.project.teamwork import find_query
 from core.text import clean_text
 
 
@@ -53,11 +54,9 @@ def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: 
         InputError: there is no such query, or nobody is named.
     """
     if not (author := as_name(author)):
-        raise InputError(
-            "empty-name", "It is not said who confirms the case.", "Cases are kept under the name of who confirms them."
-        )
+        raise InputError("empty-name", "The name of the assessor is empty.", "Give the name to record with the case.")
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
-        query = _query(cursor, place.query_id)
+        query = find_query(cursor, place.query_id)
         _withdraw(cursor, place, query, author)
         key = cursor.execute(
             "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name, proposed, note, author,"
@@ -79,11 +78,11 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
     """
     author = as_name(author)
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
-        if not _withdraw(cursor, place, _query(cursor, place.query_id), author):
+        if not _withdraw(cursor, place, find_query(cursor, place.query_id), author):
             raise InputError(
                 "no-own-case",
-                f"{author} has confirmed no case of {place.query_id} for {place.run} at {place.k}.",
-                "Only one's own case can be taken back: see exam reteval cases.",
+                f"{author} has not confirmed a case of query {place.query_id} for run {place.run} at cutoff {place.k}.",
+                "You can withdraw only your own cases. See exam reteval cases.",
             )
         log(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
 
@@ -126,7 +125,7 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
         InputError: there is no such query, or the answer is empty.
     """
     if not (answer := clean_text(answer).strip()):
-        raise InputError("empty-answer", "The answer is empty.", "Give the words of the answer.")
+        raise InputError("empty-answer", "The answer is empty.", "Type the answer.")
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)
         if answer in known:
@@ -146,14 +145,16 @@ def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: s
         known = _answers(cursor, query_id)
         if answer not in known:
             raise InputError(
-                "unknown-gold-answer", f"Query {query_id} has no such answer.", "Its answers stand on the screen Cases."
+                "unknown-gold-answer",
+                f"Query {query_id} has no correct answer '{answer}'.",
+                "The screen Cases lists its correct answers.",
             )
         _put_answers(cursor, query_id, [one for one in known if one != answer])
         log(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
 
 
 def _answers(cursor: Cursor, query_id: str) -> list[str]:
-    query = _query(cursor, query_id)
+    query = find_query(cursor, query_id)
     ((first, further),) = cursor.execute(
         "SELECT answer, further_answers FROM queries WHERE query_key = ?", [query]
     ).fetchall()
@@ -165,10 +166,3 @@ def _put_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
         "UPDATE queries SET answer = ?, further_answers = ? WHERE query_id = ?",
         [answers[0] if answers else None, answers[1:] or None, query_id],
     )
-
-
-def _query(cursor: Cursor, query_id: str) -> int:
-    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
-    if not found:
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Check the id, or import the queries.")
-    return int(found[0][0])

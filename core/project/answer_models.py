@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.project.queries import check_new
-from core.text import first_few
 
 Role = Literal["generator", "judge"]
 
@@ -18,6 +17,11 @@ _TABLES: dict[Role, tuple[str, str]] = {
     "generator": ("generators", "generator_key"),
     "judge": ("answer_judges", "judge_key"),
 }
+_CALLED: dict[Role, tuple[str, str]] = {
+    "generator": ("answer generator", "Generate answers first: exam answers generate."),
+    "judge": ("answer check", "Check answers first: exam reteval compare."),
+}
+"""What messages call a role, and what to do if the project has none."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,8 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
     key = next((key for key, fingerprint in known if fingerprint == model.fingerprint), None)
     if key is None:
         if known:
-            raise InputError(
-                "name-taken", f"There is another {role} '{model.name}'.", "Give this one a name of its own."
-            )
-        check_new(cursor, role, [model.name])
+            raise InputError("name-taken", f"Another {_CALLED[role][0]} is named '{model.name}'.", "Use another name.")
+        check_new(cursor, _CALLED[role][0], [model.name])
         parameters = json.dumps(dict(model.parameters), ensure_ascii=False, sort_keys=True)
         key = cursor.execute(
             f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING {column}",
@@ -101,11 +103,7 @@ def find_answer_model(project: Project, role: Role, name: str | None = None) -> 
     for model in every:
         if name in (model.name, model.fingerprint):
             return model
-    what = {"generator": "generated answers", "judge": "model that compared answers"}[role]
+    kind, fix = _CALLED[role]
     if not every:
-        raise InputError(
-            "no-answer-model", f"There is no {what} yet.", "Let a model answer first: exam answers generate."
-        )
-    raise InputError(
-        "unknown-answer-model", f"There is no {role} '{name}'.", f"There are: {first_few([one.name for one in every])}."
-    )
+        raise InputError("no-answer-model", f"The project has no {kind} yet.", fix)
+    raise unknown_name("unknown-answer-model", kind, name, [one.name for one in every])

@@ -44,7 +44,7 @@ class Schedule:
             if type(value) is not int or not least <= value <= most:
                 raise InputError(
                     "backups-out-of-range",
-                    f"Invalid schedule of backups: {name} is {value}.",
+                    f"Invalid backup schedule: {name} is {value}.",
                     f"Use a whole number from {least} to {most:,}.",
                 )
 
@@ -132,7 +132,7 @@ class Keeping:
             made = backup(project, keep=wanted.keep)
         except WorkbenchError as error:
             self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
-            _log.warning("%s: no backup could be made: %s", project.path, error)
+            _log.warning("%s: scheduled backup failed: %s", project.path, error)
             return None
         self.failed, self._state = "", state
         return made

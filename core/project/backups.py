@@ -90,12 +90,10 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         ProjectError: the copy is not whole. Nothing is left of it.
     """
     if keep is not None and keep < 1:
-        raise InputError("backups-out-of-range", f"{keep} backups cannot be kept.", "Give a number from 1.")
+        raise InputError("backups-out-of-range", f"Invalid number of backups to keep: {keep}.", "Use 1 or more.")
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
-    taken = InputError(
-        "file-exists", f"{target}: there is a file of this name already.", "Name a new file, or a folder."
-    )
+    taken = InputError("file-exists", f"The file {target} already exists.", "Name a new file or a folder.")
     with project.doing("take everything out", author=author or None), writing(target or folder):
         if of_file and target and target.exists():
             raise taken
@@ -150,32 +148,30 @@ def verify(path: Path) -> None:
         ProjectError: it is no project, is damaged, or comes from a newer version.
     """
     if not path.exists():
-        raise InputError(
-            "no-such-file", f"{path}: there is no such file.", "exam backup --list says which backups there are."
-        )
+        raise InputError("no-such-file", f"File not found: {path}.", "See exam backup --list.")
     if is_open(path):
         raise ProjectError(
             "project-in-use",
-            f"{path} is open here: it is in use, and no backup.",
-            "Choose a backup that nobody opened.",
+            f"{path} is open in this process, so it is not a backup.",
+            "Choose a backup that is not open.",
         )
     check_kind(path)
     if checkpoints.has_log(path):
         raise ProjectError(
             "backup-with-log",
-            f"{path} is a copy of a project in use, and has a log beside it: it is no backup.",
-            f"Open it once, which reads the log: exam status --project {shlex.quote(str(path))}.",
+            f"{path} is not a backup: it is a copy of a project in use, with its log file.",
+            f"Open it once to read the log: exam status --project {shlex.quote(str(path))}.",
         )
     with connected(path, read_only=True) as connection:
         missing_steps(path, connection)
         # Others work in this process.
         connection.execute("SET threads = 1")
         if said := checkpoints.not_closed(connection, path, had_log=False):
-            raise ProjectError("not-a-backup", said, "Choose a backup that exam backup made.")
+            raise ProjectError("not-a-backup", said, "Choose a backup made by exam backup.")
         for table, reason in unreadable_tables(connection):
             raise ProjectError(
                 "damaged-backup",
-                f"{path} is damaged: its table {table} cannot be read ({reason[:200]}).",
+                f"{path} is damaged: table {table} cannot be read ({reason[:200]}).",
                 "Choose another backup: exam backup --list.",
             )
 
@@ -234,11 +230,11 @@ def restore(source: Path, path: Path, author: str) -> Restored:
     """
     verify(source)
     if path.exists() and (not path.is_file() or path.samefile(source)):
-        raise InputError(
-            "invalid-restore-place", f"{path}: a backup cannot be put there.", "Name the project's own file."
-        )
+        raise InputError("invalid-restore-place", f"Cannot restore a backup to {path}.", "Name the project's own file.")
     if is_open(path):
-        raise ProjectError("project-in-use", f"{path} is open here.", "Close the app, then restore it.")
+        raise ProjectError(
+            "project-in-use", f"{path} is open in this process.", "Close the app, then restore the backup."
+        )
     kept: Path | None = None
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.judgments import audited_sources, sources
 from core.project.project import Cursor, Project, as_act
 from core.project.queries import check_new
@@ -86,4 +86,4 @@ def find_source(project: Project, name: str) -> str:
             "The project has no judgments and no imported leaderboard.",
             "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
         )
-    raise InputError("unknown-source", f"There is no source '{name}'.", f"There are: {', '.join(known)}.")
+    raise unknown_name("unknown-source", "source", name, known)

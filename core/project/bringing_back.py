@@ -41,8 +41,8 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
     if not restored:
         raise InputError(
             "nothing-replaced",
-            f"Act {activity_key} replaced nothing that could be brought back.",
-            "exam activity numbers the acts.",
+            f"Action {activity_key} replaced nothing that can be restored.",
+            "See exam activity for the numbers of actions.",
         )
     with project.transaction(act="bring back", author=author) as cursor:
         keeper = Keeper(cursor)
@@ -57,8 +57,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         if _content(cursor, tables) == before:
             raise InputError(
                 "nothing-to-restore",
-                f"What act {activity_key} replaced is there already.",
-                "There is nothing to bring back.",
+                f"Nothing to restore: the project already has everything that action {activity_key} replaced.",
             )
         refresh_pool(cursor)
         replaced = keeper.settle()

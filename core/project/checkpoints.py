@@ -77,18 +77,18 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
             is_copy = content["file"] != path.stat().st_ino
     if had_log and is_copy:
         return (
-            f"{path.name} is a copy that was made while the project was in use, and {log} was read. It is whole only if"
-            " nothing was saved while it was copied: run exam check, or close the project and copy it again."
+            f"{path.name} is a copy of a project in use, and {log} was read. Changes saved during the copy may be"
+            " missing. Run exam check, or close the project and copy it again."
         )
     if had_log:
-        return f"{path.name} was not closed when it was used last. Nothing is lost: {log} had the rest, and was read."
+        return f"{path.name} was not closed properly. Nothing is lost: the remaining changes were read from {log}."
     # If the file is where it was, an absent log is one that was empty.
     if not is_copy:
         return ""
-    when = "" if until is None else f" It has what was saved until {until:%Y-%m-%d %H:%M:%S}; what came after may be"
+    changes = "The latest changes" if until is None else f"Changes saved after {until:%Y-%m-%d %H:%M:%S}"
     return (
-        f"{path.name} is a copy that was made while the project was in use, without {log}."
-        f"{when or ' What was saved last may be'} missing: close the project, then copy it again, or copy {log} too."
+        f"{path.name} is a copy of a project in use, without {log}. {changes} may be missing."
+        f" Close the project and copy it again, or copy {log} too."
     )
 
 

@@ -156,7 +156,7 @@ class Database:
             return False
         except (ProjectError, duckdb.Error, OSError) as error:
             # Among them that the file is gone, which somebody deleted under the running program.
-            _log.warning("%s: the log could not be written into the file now: %s", self.path, first_line(error))
+            _log.warning("%s: cannot write the log into the file now: %s", self.path, first_line(error))
             return False
         finally:
             self.writing.release()
@@ -190,8 +190,8 @@ class Database:
                 if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
                     raise ProjectError(
                         "database-kept-open",
-                        f"The database of {self.path.name} failed, and work that had begun before keeps it open.",
-                        "Nothing that was saved is lost. Start the app or the command again.",
+                        f"The database of {self.path.name} failed, and earlier work still keeps it open.",
+                        "Restart the app or the command. Saved changes are not lost.",
                     )
                 if self._given_up is not None:
                     self._reopen(self._given_up)
@@ -208,7 +208,7 @@ class Database:
             self._gate.notify_all()
 
     def _reopen(self, reason: str) -> None:
-        _log.error("%s: the database failed (%s); it is closed and opened again", self.path, reason)
+        _log.error("%s: database failed (%s), opening it again", self.path, reason)
         self._connection.close()
         self._connection = connect(self.path, self.read_only)
         if not self.read_only:
@@ -216,7 +216,7 @@ class Database:
                 # What the log held goes to where all else lies: some defects meet only rows that were in the log.
                 self._connection.execute("CHECKPOINT")
             except duckdb.Error as error:
-                _log.error("%s: the log could not be written into the file: %s", self.path, first_line(error))
+                _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
                 self._connection.close()
                 self._connection = connect(self.path)
         # Where something else in this process has the file open, that keeps the engine as it was.
@@ -245,7 +245,7 @@ class Database:
             checkpoints.unmark(self._connection)
         except duckdb.Error as error:
             reason = "the disk is full" if no_room(self.path, error) else first_line(error)
-            _log.warning("%s: it could not be closed as it should: %s", self.path, reason)
+            _log.warning("%s: cannot close the project properly: %s", self.path, reason)
         finally:
             self.writing.release()
 
@@ -290,7 +290,9 @@ def connect(
     """
     if "?" in str(path):
         # DuckDB would look for the log of the file under a name in which the rest stands behind ".wal".
-        raise InputError("question-mark-in-path", f"{path}: the path contains '?'.", "Rename the file or its folder.")
+        raise InputError(
+            "question-mark-in-path", f"Invalid path {path}: it contains '?'.", "Rename the file or its folder."
+        )
     deadline = time.monotonic() + patience
     config = {**engine_config(), "temp_directory": str(_working_folder(path))}
     connection: Connection | None = None

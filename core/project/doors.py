@@ -64,7 +64,7 @@ def make_door(path: Path, address: str) -> Door | None:
             # In the place of one that a killed server left.
             made.replace(file)
     except OSError as error:
-        _log.warning("%s: commands cannot be led to this server: %s", path, error.strerror)
+        _log.warning("%s: commands cannot be forwarded to this server: %s", path, error.strerror)
         return None
     return door
 

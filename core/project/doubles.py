@@ -60,7 +60,7 @@ class Double:
     def said(self) -> str:
         """What it is about and who takes part, in words."""
         what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
-        return f"number {self.key} ({what}; {', '.join(self.present) or 'nobody yet'})"
+        return f"number {self.key} ({what}; {', '.join(self.present) or 'no assessors yet'})"
 
     def is_open_to(self, name: str) -> bool:
         """Whether somebody was asked to take part, or may claim it, and has not said yet which."""
@@ -105,7 +105,7 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     """
     found = [one for one in doubles(project) if one.query_id == query_id]
     if not found:
-        raise InputError("not-doubly-assigned", f"Query {query_id} is not doubly assigned.", "See exam double list.")
+        raise InputError("not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam double list.")
     return found
 
 
@@ -135,8 +135,8 @@ def double_of(
     if len(found) > 1:
         raise InputError(
             "ambiguous-double-assignment",
-            f"Query {query_id} is doubly assigned {len(found)} times: {'; '.join(one.said for one in found)}.",
-            "Say which one by its number: --number.",
+            f"Query {query_id} has {len(found)} double assignments: {'; '.join(one.said for one in found)}.",
+            "Choose one by its number (--number).",
         )
     return found[0]
 
@@ -172,14 +172,14 @@ def assign_double(
     if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
         raise InputError(
             "people-out-of-range",
-            f"{len(names)} people of {number} cannot judge query {query_id} doubly.",
-            f"Ask for 2 to {MOST_WANTED} people, and name no more than that.",
+            f"Invalid double assignment of query {query_id}: {number} assessors wanted, {len(names)} named.",
+            f"Ask for 2 to {MOST_WANTED} assessors, and name at most as many.",
         )
     if decider in names:
         raise InputError(
             "adjudicator-takes-part",
-            f"{decider} would decide on their own judgments.",
-            "Name somebody who takes no part.",
+            f"{decider} cannot adjudicate their own judgments.",
+            "Name an adjudicator who does not take part.",
         )
     with project.transaction(act="assign work", author=author) as cursor:
         query = find_query(cursor, query_id)
@@ -218,9 +218,9 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
     if not 1 <= size <= len(pooled):
         raise InputError(
             "sample-out-of-range",
-            f"{size} of the {len(pooled)} pooled passages of {query_id} that are not doubly assigned yet cannot be"
-            " drawn.",
-            "Ask for fewer.",
+            f"Cannot draw {how_many(size, 'passages')} of query {query_id}: {len(pooled):,} pooled and not yet in a"
+            " double assignment.",
+            "Draw fewer passages, but at least 1.",
         )
     return random.Random(seed).sample(pooled, size)
 
@@ -240,18 +240,22 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
         found = double_of(project, query_id, number, lambda one: one.is_open_to(name))
         if name == found.adjudicator:
             raise NotAllowed(
-                "adjudicator-takes-part", f"{name} adjudicates query {query_id}.", "Who decides takes no part."
+                "adjudicator-takes-part",
+                f"{name} is the adjudicator of query {query_id}.",
+                "An adjudicator cannot take part.",
             )
         if found.people.get(name) == "asked":
             # It is theirs already: now they say that they will.
             pass
         elif name in found.present:
-            raise InputError("already-takes-part", f"{name} takes part in {query_id} already.")
+            raise InputError(
+                "already-takes-part", f"{name} already takes part in the double assignment of query {query_id}."
+            )
         elif not found.free:
             raise InputError(
                 "double-assignment-full",
-                f"Nobody more is wanted for query {query_id}: {first_few(list(found.present))} judge it.",
-                "Claim another one: exam double list.",
+                f"The double assignment of query {query_id} is full: {first_few(list(found.present))}.",
+                "Claim another one. See exam double list.",
             )
         _turn(cursor, found.key, name, "claimed", "", author)
         log(cursor, author, "claim double", query=query_id)
@@ -316,8 +320,8 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
     if found:
         raise InputError(
             "decided-meanwhile",
-            f"{found[0][0]} has adjudicated this: what {as_name(name)} gave stays as it is.",
-            "Whoever decided can take the decision back: on the screen Adjudication, or with exam adjudicate undo.",
+            f"{found[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot change.",
+            "Ask the adjudicator to withdraw the decision: screen Adjudication, or exam adjudicate undo.",
         )
 
 
@@ -333,7 +337,7 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
         NotAllowed: only an organizer may.
     """
     if not query_ids:
-        raise InputError("no-query-named", "No query is named.", "Name the queries that the day is for.")
+        raise InputError("no-query-named", "No query is named.", "Name the queries for the due date.")
     person = None if name is None else as_name(name)
     with project.transaction(act="assign work", author=author) as cursor:
         for query_id in dict.fromkeys(query_ids):
@@ -376,7 +380,7 @@ def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, aut
     if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
         raise InputError(
             "takes-no-part",
-            f"{name} takes no part in the double assignment of {found.query_id}.",
+            f"{name} does not take part in the double assignment of query {found.query_id}.",
             "See exam double list.",
         )
     _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
@@ -401,15 +405,14 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
     if times and whole:
         raise InputError(
             "already-doubly-assigned",
-            f"Query {query_id} is doubly assigned already.",
-            "End that first: exam double end. Of one query several are open at a time where no passage is in two of"
-            " them.",
+            f"Query {query_id} already has a double assignment.",
+            "End it first: exam double end. A query can have several only if they share no passage.",
         )
     if some:
         raise InputError(
             "already-doubly-assigned",
-            f"{how_many(some, 'passages')} of query {query_id} that are named here are doubly assigned already.",
-            "Name others (--passage), or let them be drawn (--sample).",
+            f"{how_many(some, 'named passages')} of query {query_id} already assigned to several assessors.",
+            "Name other passages (--passage), or draw a sample (--sample).",
         )
 
 
@@ -424,9 +427,11 @@ def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) 
     if strange := [one for one in passages if one not in found]:
         raise InputError(
             "passage-not-pooled",
-            f"{first_few(strange)} is not in the pool of query {query_id}.",
+            f"Not in the pool of query {query_id}: {first_few(strange)}.",
             "Name pooled passages.",
         )
     if not found:
-        raise InputError("no-passage-named", "No passage is named.", "Leave passages away for all of the query.")
+        raise InputError(
+            "no-passage-named", "No passage is named.", "Name passages, or leave them out to assign all of the query."
+        )
     return sorted(found.values())

@@ -25,10 +25,10 @@ _FOREIGN = (
 )
 """Where files of other kinds have which bytes, and what to call them."""
 
-NAME_ANOTHER = "Name the .duckdb file of a project; exam import takes in what other files hold."
+NAME_ANOTHER = "Name the .duckdb file of a project. Use exam import for other files."
 _BRING_BACK = (
-    "Put a copy of it in its place (before an upgrade one is kept as NAME.before-…), or make the project again of an"
-    " export: exam import project FOLDER --project NEW.duckdb."
+    "Restore a backup (exam backup --list, exam restore), or import an export: exam import project FOLDER"
+    " --project NEW.duckdb."
 )
 
 
@@ -57,8 +57,8 @@ _FAULTS = (
     _Fault(
         "cannot-write-file",
         re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
-        "{file} cannot be written: it or its folder is closed to you, or it was opened only to be read.",
-        "Give yourself the right to write both, or work on a copy; then open it again.",
+        "Cannot write {file}: you may not write to it or its folder, or the project is open for reading only.",
+        "Get write permission for both or work on a copy, then open the project again.",
     ),
     _Fault(
         "damaged-project",
@@ -66,8 +66,8 @@ _FAULTS = (
             r"Corrupt database file|[Cc]hecksum|Could not read (?:enough bytes|from file|all bytes)"
             r"|Failed to deserialize|[Ss]erialization Error|corrupt"
         ),
-        "{file} is damaged: a part of it cannot be read.",
-        _BRING_BACK + " What is elsewhere in it can still be read.",
+        "{file} is damaged: parts of the file cannot be read.",
+        _BRING_BACK + " The undamaged parts can still be read.",
     ),
 )
 """The first that fits counts."""
@@ -118,31 +118,31 @@ def check_kind(path: Path) -> None:
     if path.is_dir():
         raise ProjectError(
             "not-a-project",
-            f"{path} is a folder and not a project.",
-            f"For an exported project: exam import project {shlex.quote(str(path))} --project NEW.duckdb.",
+            f"{path} is a folder, not a project.",
+            f"Import an exported project: exam import project {shlex.quote(str(path))} --project NEW.duckdb.",
         )
     if not path.is_file():
-        raise ProjectError("not-a-file", f"{path} is no file.", NAME_ANOTHER)
+        raise ProjectError("not-a-file", f"{path} is not a regular file.", NAME_ANOTHER)
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)
     except OSError as error:
         raise ProjectError(
             "cannot-read-file",
-            f"{path} cannot be read ({error.strerror}).",
-            "Give yourself the right to read it, and look at the disk.",
+            f"Cannot read {path}: {error.strerror}.",
+            "Check its permissions and the disk.",
         ) from error
     if not header:
         raise ProjectError(
-            "empty-project-file", f"{path} is empty: it is no project.", "Delete it, then make it with exam init."
+            "empty-project-file", f"{path} is an empty file.", "Delete it, then create the project with exam init."
         )
     if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] == _MAGIC:
         return
     kind = next((name for at, magic, name in _FOREIGN if header[at : at + len(magic)] == magic), None)
     if kind is not None:
-        raise ProjectError("not-a-project", f"{path} is {kind} and not a project.", NAME_ANOTHER)
+        raise ProjectError("not-a-project", f"{path} is {kind}, not a project.", NAME_ANOTHER)
     raise ProjectError(
-        "not-a-project", f"{path} is not a project, or its beginning is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}"
+        "not-a-project", f"{path} is not a project, or its header is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}"
     )
 
 
@@ -154,21 +154,21 @@ def explained(path: Path, error: duckdb.Error) -> ProjectError:
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             "other-database-version",
-            f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
-            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER."
-            " Then here: exam import project FOLDER --project NEW.duckdb.",
+            f"{path} was written by {_writer(path)}. This program cannot read it with DuckDB {duckdb.__version__}.",
+            f"Where it was written, run exam export project --project {shlex.quote(str(path))} -o FOLDER."
+            " Then run here: exam import project FOLDER --project NEW.duckdb.",
         )
     return fault(path, error) or ProjectError(
-        "cannot-open-project", f"{path} cannot be opened as a project: {first_line(error)}", _BRING_BACK
+        "cannot-open-project", f"Cannot open {path} as a project: {first_line(error)}", _BRING_BACK
     )
 
 
 def _held(path: Path, who: Holder | None) -> ProjectError:
     if who is None:
         return ProjectError(
-            "project-in-use", f"{path} is open in another process.", "Close what uses it, then try again."
+            "project-in-use", f"{path} is in use by another process.", "Close that process, then try again."
         )
-    return ProjectError("project-in-use", f"{path} is open in {who.name}.", who.hint)
+    return ProjectError("project-in-use", f"{path} is in use by {who.name}.", who.hint)
 
 
 def _writer(path: Path) -> str:

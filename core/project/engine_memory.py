@@ -53,7 +53,7 @@ def engine_config(memory: str | None = None) -> Config:
     if memory:
         if not _AMOUNT.fullmatch(memory.strip()):
             raise InputError(
-                "invalid-memory", f"'{memory}' is no amount of memory.", f"Write it as 4GB or 500MB ({MEMORY})."
+                "invalid-memory", f"Invalid amount of memory '{memory}'.", f"Write it as 4GB or 500MB ({MEMORY})."
             )
         found["memory_limit"] = memory.strip()
     return found
@@ -68,7 +68,7 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
     folder = chosen or (Path(given) if (given := os.environ.get(SPILL)) else None)
     if folder is not None and not folder.is_dir():
         raise InputError(
-            "unknown-folder", f"Unknown folder '{folder}'.", f"Make it first, or name another one ({SPILL}, --spill)."
+            "unknown-folder", f"Unknown folder '{folder}'.", f"Create it, or name another folder ({SPILL}, --spill)."
         )
     return folder
 
@@ -141,6 +141,6 @@ def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[du
             except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
                 raise InputError(
                     "no-scratch-room",
-                    f"There was no room: {first_line(error)}.",
-                    f"Allow more memory ({MEMORY}, --memory), or name a folder with more room ({SPILL}, --spill).",
+                    f"Not enough memory or disk space: {first_line(error)}.",
+                    f"Allow more memory ({MEMORY}, --memory), or name a folder on a larger disk ({SPILL}, --spill).",
                 ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from core.errors import InputError
+from core.errors import unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.project.runs import check_runs
 
@@ -29,7 +29,7 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
     if part == "run":
         check_runs(project, [name])
     elif part == "grader" and not project.value("SELECT count(*) FROM graders WHERE fingerprint = ?", [name]):
-        raise InputError("unknown-grader", f"No grader has the fingerprint '{name}'.", "See exam graders list --json.")
+        raise unknown_name("unknown-grader", "grader fingerprint", name, (), "See exam graders list --json.")
     named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
     with project.transaction() as cursor:
         _state(cursor, part, name, named, author)

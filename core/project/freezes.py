@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError
+from core.errors import unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.project.queries import check_new
 
@@ -134,13 +134,11 @@ def drop_freeze(project: Project, name: str, author: str) -> int:
     Raises:
         InputError: there is no open freeze of this name.
     """
-    found = next((one for one in freezes(project) if one.name == name and one.open), None)
+    unfinished = {one.name: one for one in freezes(project) if one.open}
+    found = unfinished.get(name)
     if found is None:
-        raise InputError(
-            "unknown-freeze",
-            f"There is no open freeze '{name}'.",
-            "See exam target list. What was kept as a run stays.",
-        )
+        hint = "A finished snapshot is a run and cannot be discarded."
+        raise unknown_name("unknown-freeze", "unfinished snapshot", name, unfinished, hint)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [found.key])
         cursor.execute("DELETE FROM freezes WHERE freeze_key = ?", [found.key])

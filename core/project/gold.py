@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.errors import InputError, Report
+from core.errors import Report, unknown_name
 from core.project.pool import refresh_pool
 from core.project.project import Cursor, Project, as_act, log
 from core.project.replacing import Keeper
@@ -40,7 +40,9 @@ def write_gold(
     for response in found:
         first = seen.setdefault(response.query_id, response)
         if first is not response:
-            reason = f"query {response.query_id} has a gold text already (run {first.run}); a query has one"
+            reason = (
+                f"query {response.query_id} already has a gold text (run {first.run}); only one per query is allowed"
+            )
             report.refuse(response.file, response.line, "duplicate-gold-text", reason)
     if report.count:
         return {}
@@ -76,12 +78,8 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
     with project.transaction() as cursor:
         keys = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [run]).fetchall()
         if run is not None and not keys:
-            names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key LIMIT 12").fetchall()]
-            raise InputError(
-                "unknown-run",
-                f"There is no run '{run}'.",
-                f"There are: {', '.join(names)}." if names else "Import runs.",
-            )
+            names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key").fetchall()]
+            raise unknown_name("unknown-run", "run", run, names, "" if names else "Import runs first.")
         keeper = Keeper(cursor)
         _clear(cursor, keeper)
         if keys:
@@ -93,7 +91,7 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
 def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
     if keeper is not None:
         runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
-        keeper.keep("gold", f"the run {runs[0][0]}" if runs else "imported texts")
+        keeper.keep("gold", f"run {runs[0][0]}" if runs else "imported texts")
     for table in ("gold_passages", "gold_runs"):
         cursor.execute(f"DELETE FROM {table}")
 

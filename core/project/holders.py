@@ -48,12 +48,12 @@ def describe(process: int, program: str) -> Holder:
     if "streamlit" in names[:3] and "app.py" in names[:5]:
         port = _option(words, "--server.port")
         name = f"the app on port {port}" if port.isdecimal() else f"the app (process {process})"
-        return Holder(name, "Do it on the screens of the app, or close the app and try again.")
+        return Holder(name, "Use the screens of the app, or close the app and try again.")
     if "exam" in names[:2]:
         after = words[names.index("exam") + 1 :]
         command = next((word for word in after if re.fullmatch("[a-z][a-z-]*", word)), "")
-        return Holder(f"exam {command}".strip() + f" (process {process})", "Try again when it is done.")
-    return Holder(f"process {process} ({program})", "Close what uses it, then try again.")
+        return Holder(f"exam {command}".strip() + f" (process {process})", "Try again when that command has finished.")
+    return Holder(f"process {process} ({program})", "Close that process, then try again.")
 
 
 def _command_line(process: int) -> list[str]:

@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.doubles import check_undecided
 from core.project.judgments import put_judgment
 from core.project.project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
+from core.project.teamwork import find_query
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """What the values mean: the four levels of the TREC Deep Learning tracks."""
@@ -42,7 +43,7 @@ def source_of(author: str) -> str:
     """
     if not (author := as_name(author)):
         raise InputError(
-            "empty-name", "The name of the assessor is empty.", "Judgments are kept under the name of who gives them."
+            "empty-name", "The name of the assessor is empty.", "Give the name to record with the judgment."
         )
     return PREFIX + author
 
@@ -60,7 +61,7 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
     """
     if value not in SCALE:
         raise InputError(
-            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
         )
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
@@ -82,7 +83,9 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
         check_undecided(cursor, author, query, passage, None)
         if not put_judgment(cursor, source, query, passage, None):
             raise InputError(
-                "no-own-judgment", f"{author.strip()} has not judged this passage.", "Only one's own judgment can go."
+                "no-own-judgment",
+                f"{author.strip()} has not judged this passage.",
+                "You can withdraw only your own judgments.",
             )
         log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)
 
@@ -153,16 +156,11 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
 
 
 def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
-    query = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    query = find_query(cursor, query_id)
     passage = cursor.execute(
         "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
     ).fetchall()
-    if not query:
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Check the id, or import the queries.")
     if not passage:
-        raise InputError(
-            "unknown-passage",
-            f"There is no text of passage {passage_id}.",
-            "Import it: what nobody can read, nobody can judge.",
-        )
-    return int(query[0][0]), int(passage[0][0])
+        hint = "Check the id, or import the passage with its text."
+        raise unknown_name("unknown-passage", "passage", passage_id, (), hint)
+    return query, int(passage[0][0])

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.project.queries import unknown_queries
 from core.project.roles import ROLES, Member, Role
-from core.text import first_few
+from core.text import first_few, how_many
 
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"
@@ -45,8 +45,8 @@ def identity_of(claims: Mapping[str, Any]) -> str:
         return SUBJECT + subject if "@" in subject or subject.startswith(SUBJECT) else subject
     raise InputError(
         "login-without-identity",
-        "The login says neither an e-mail address nor a subject.",
-        "The provider has to give the scopes openid and email.",
+        "The login provides neither an e-mail address nor a subject.",
+        "Configure the provider to grant the scopes openid and email.",
     )
 
 
@@ -107,7 +107,9 @@ def change_member(
     """
     project.require("manage people")
     if (known := project.members().get(_identity(identity))) is None:
-        raise InputError("unknown-member", f"{identity} has no role in this project.", "Give one with exam people add.")
+        raise InputError(
+            "unknown-member", f"{identity} has no role in this project.", "Add a role with exam people add."
+        )
     role = role or known.role
     stays = known.queries if role == known.role and not all_queries else None
     return set_member(project, identity, role, author, name, stays if queries is None else queries)
@@ -147,7 +149,9 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
         [identity],
     )
     if not stated:
-        raise InputError("nothing-to-undo", f"Nothing was said of {identity} yet.", "See exam people list.")
+        raise InputError(
+            "nothing-to-undo", f"{identity} has never had a role in this project.", "See exam people list."
+        )
     if len(stated) == 1 or stated[1][1] is None:
         remove_member(project, identity, author)
         return None
@@ -161,17 +165,17 @@ def _identity(text: str) -> str:
         raise InputError(
             "invalid-identity",
             "The identity is empty or too long.",
-            "Give an e-mail address, or the subject of a login.",
+            "Use an e-mail address or the subject of a login.",
         )
     return identity.lower() if "@" in identity and not identity.startswith(SUBJECT) else identity
 
 
 def _check(cursor: Cursor, new: Member) -> None:
     if new.role not in ROLES:
-        raise InputError("unknown-role", f"There is no role '{new.role}'.", f"Use {', '.join(ROLES)}.")
+        raise unknown_name("unknown-role", "role", new.role, ROLES)
     if not new.name or len(new.name) > LONGEST:
         raise InputError(
-            "invalid-name", "The name is empty or too long.", "Give the name under which their acts are recorded."
+            "invalid-name", "The name is empty or too long.", "Give the name to record with this person's actions."
         )
     # Those who were removed keep theirs: their acts are under it.
     others = cursor.execute(
@@ -179,18 +183,20 @@ def _check(cursor: Cursor, new: Member) -> None:
         [new.name, new.identity],
     ).fetchall()
     if others:
-        raise InputError("name-taken", f"The name {new.name} is that of {others[0][0]}.", "Give another name.")
+        raise InputError("name-taken", f"The name {new.name} belongs to {others[0][0]}.", "Use another name.")
     if new.queries is None:
         return
     if new.role != "assessor":
         raise InputError(
             "queries-for-no-assessor",
-            f"Queries are assigned to assessors, and {new.name} is {new.role}.",
-            "Leave them away.",
+            f"Only assessors have assigned queries, but {new.name} is {new.role}.",
+            "Leave out the queries.",
         )
     if unknown := unknown_queries(cursor, new.queries):
         raise InputError(
-            "unknown-query", f"There is no query {first_few(unknown)}.", "Import it first, or leave it away."
+            "unknown-query",
+            f"{how_many(len(unknown), 'unknown query ids')}: {first_few(unknown)}.",
+            "Import these queries first, or leave them out.",
         )
 
 
@@ -200,7 +206,7 @@ def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> 
         raise InputError(
             "last-organizer",
             f"{organizers[0].name} is the last organizer of the project.",
-            "Make somebody else organizer first.",
+            "Make another person organizer first.",
         )
 
 

@@ -38,15 +38,15 @@ def new_file(name: str) -> Path:
     """
     words = "-".join(name.split())
     if not words:
-        raise InputError("empty-name", "The new project has no name.", "Type one.")
+        raise InputError("empty-name", "The new project has no name.", "Type a name.")
     if set(words) & {"/", "\\"} or words.startswith("."):
-        raise InputError(
-            "invalid-name", f"'{words}' cannot name a project.", "Leave out slashes, and a dot at the beginning."
-        )
+        raise InputError("invalid-name", f"Invalid project name '{words}'.", "Leave out slashes and a leading dot.")
     taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
     if there := taken.get(words.casefold()):
         raise InputError(
-            "project-exists", f"There is a project '{there}' already.", "Choose it on the left, or type another name."
+            "project-exists",
+            f"The project '{there}' already exists.",
+            "Choose it in the sidebar, or type another name.",
         )
     return projects_folder() / f"{words}.duckdb"
 
@@ -75,7 +75,7 @@ def create(path: Path) -> Project:
 
 def _exists(path: Path) -> InputError:
     return InputError(
-        "file-exists", f"There is a file of this name already: {path}.", "Choose another name, or open it."
+        "file-exists", f"The file {path} already exists.", "Choose another name, or open the existing project."
     )
 
 
@@ -94,8 +94,8 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     if not path.exists():
         raise InputError(
             "no-such-project",
-            f"{path}: there is no such project.",
-            f"Make it with: exam init --project {shlex.quote(str(path))}",
+            f"Project not found: {path}.",
+            f"Create it: exam init --project {shlex.quote(str(path))}",
         )
     # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
     # closes a file anywhere lets go of the lock that the process has on it.
@@ -132,7 +132,7 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     """
     seen = migrations.applied(connection)
     if not seen:
-        raise ProjectError("not-a-project", f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
+        raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
     refuse_newer(path, seen)
     return list(migrations.names()[len(seen) :])
 
@@ -146,8 +146,8 @@ def _beside(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise ProjectError(
             "no-copy-before-upgrade",
-            f"{path} has to be upgraded. The copy for that cannot be written ({error.strerror}).",
-            "Free some space, or move the project to a folder that you can write.",
+            f"Cannot upgrade {path}: its backup copy cannot be written ({error.strerror}).",
+            "Free some disk space, or move the project to a writable folder.",
         ) from error
 
 
@@ -159,9 +159,7 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
             pass
         shutil.copyfile(path, copy)
     except ProjectError as error:
-        raise ProjectError(
-            error.code, f"{path} has to be upgraded before it can be used. {error.message}", error.hint
-        ) from error
+        raise ProjectError(error.code, f"{path} must be upgraded before use. {error.message}", error.hint) from error
     with connected(path) as connection:
         if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
@@ -175,6 +173,6 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
         except duckdb.Error as error:
             raise ProjectError(
                 "upgrade-failed",
-                f"{path} cannot be upgraded: {first_line(error)}.",
-                f"Nothing of it was lost: {backup.name} is as it was before.",
+                f"Cannot upgrade {path}: {first_line(error)}.",
+                f"Nothing is lost: {backup.name} holds the project before the upgrade.",
             ) from error

@@ -55,7 +55,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
         InputError: a depth below 1.
     """
     if depth < 1:
-        raise InputError("depth-out-of-range", f"{depth} is no pool depth.", "Give a whole number from 1.")
+        raise InputError("depth-out-of-range", f"Invalid pool depth {depth}.", "Use 1 or more.")
     cursor.execute("INSERT OR REPLACE INTO settings VALUES ('pool_depth', ?)", [str(depth)])
     refresh_pool(cursor)
     log(cursor, author, "set pool depth", depth=depth)

@@ -167,9 +167,9 @@ class Project(Acting):
         except GIVEN_UP as error:
             raise EngineError(
                 "database-failed",
-                f"The database failed twice at the same question: {first_line(error)}",
-                "Nothing that was saved is lost. Go on elsewhere; where it comes back, keep the project with exam"
-                " export project and report what it says.",
+                f"The database failed twice at the same request: {first_line(error)}",
+                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
+                " this message.",
             ) from error
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
@@ -276,17 +276,17 @@ class Project(Acting):
             if self._database.in_block:
                 raise
             full = no_room(self.path, error)
-            reason = "its disk is full" if full else first_line(error)
+            reason = "the disk is full" if full else first_line(error)
             if committing:
                 raise EngineError(
                     "change-in-doubt",
-                    f"The database failed while it saved this change: {reason}",
-                    "It is open again. Look whether the change is there, and make it again where it is not.",
+                    f"The database failed while saving this change: {reason}",
+                    "The project is open again. Check if the change was saved, and repeat it if not.",
                 ) from error
             raise full or EngineError(
                 "change-not-saved",
-                f"The database failed, and nothing of this change was saved: {reason}",
-                "It is open again, with all that was saved before. Make the change again.",
+                f"The database failed, and this change was not saved: {reason}",
+                "The project is open again with all earlier changes. Repeat this change.",
             ) from error
 
     def write(self, work: Callable[[Cursor], T]) -> T:

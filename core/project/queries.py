@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.project.project import Cursor, Project
 from core.project.replacing import Keeper
 from core.project.staging import stage
-from core.text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, quoted
+from core.text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
 from core.types import Query, Subtopic
 
 
@@ -83,10 +83,10 @@ _NAMES = {
     "leaderboard": ("boards", "name", False),
     "question": ("questions", "question_id", False),
     "subtopic": ("question_revisions", "subtopic_id", False),
-    "student": ("students", "name", False),
+    "examinee": ("students", "name", False),
     "retrieval": ("retrievals", "name", False),
-    "generator": ("generators", "name", False),
-    "judge": ("answer_judges", "name", False),
+    "answer generator": ("generators", "name", False),
+    "answer check": ("answer_judges", "name", False),
 }
 """Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
 
@@ -108,7 +108,7 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
     ).fetchall()
     for name in sorted(faults.keys() - {name for (name,) in known}):
-        raise InputError("invalid-name", f"The {what} {quoted(name)} {faults[name]}.", "Give it another name.")
+        raise InputError("invalid-name", f"The {what} {quoted(name)} {faults[name]}.", "Use another name.")
 
 
 def _clean_query(query: Query) -> Query:
@@ -175,7 +175,9 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
     """
     if unknown := project.read(lambda cursor: unknown_queries(cursor, query_ids)):
         raise InputError(
-            "unknown-query", f"There is no query {first_few(unknown)}.", "Import it first, or leave it away."
+            "unknown-query",
+            f"{how_many(len(unknown), 'unknown query ids')}: {first_few(unknown)}.",
+            "Import these queries first, or leave them out.",
         )
     return list(query_ids)
 

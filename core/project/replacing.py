@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.errors import InputError
 from core.project.project import Cursor
-from core.text import first_few
+from core.text import first_few, how_many
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ KINDS: dict[str, _Kind] = {
     "leaderboard": _Kind(
         "{count} scores of the leaderboard {name}", ("board_scores", "board_query_scores"), "board_key", "boards"
     ),
-    "gold": _Kind("what was gold before: {name}", ("gold_passages", "gold_runs")),
-    "citations": _Kind("{count} sentences of responses with what they cite", ("response_sentences",)),
-    "queries": _Kind("the words of {count} queries: {name}", ("queries",)),
+    "gold": _Kind("the previous gold passages: {name}", ("gold_passages", "gold_runs")),
+    "citations": _Kind("{count} response sentences with their citations", ("response_sentences",)),
+    "queries": _Kind("the texts of {count} queries: {name}", ("queries",)),
     "passages": _Kind("the texts of {count} passages: {name}", ("passages",)),
 }
 """Everything that can be replaced and brought back."""
@@ -86,7 +86,7 @@ _SINGULAR = (
     ("judgments", "judgment"),
     ("scores", "score"),
     ("sentences", "sentence"),
-    ("they cite", "it cites"),
+    ("their citations", "its citations"),
     ("the texts", "the text"),
 )
 
@@ -97,14 +97,14 @@ _RESTS = (
         "SELECT count(*) FROM overrides o WHERE o.passage_key = c.passage_key AND o.withdrawn_at IS NULL",
     ),
     (
-        "judgments given here",
+        "assessor judgments",
         "SELECT count(*) FROM judgments j JOIN sources s USING (source_key) WHERE j.passage_key = c.passage_key"
         " AND starts_with(s.name, 'assessor: ')",
     ),
-    ("judgments of an audit", "SELECT count(*) FROM audit_verdicts v WHERE v.passage_key = c.passage_key"),
-    ("settled disagreements", "SELECT count(*) FROM settlings s WHERE s.passage_key = c.passage_key"),
+    ("audit judgments", "SELECT count(*) FROM audit_verdicts v WHERE v.passage_key = c.passage_key"),
+    ("resolved disagreements", "SELECT count(*) FROM settlings s WHERE s.passage_key = c.passage_key"),
     (
-        "sentences of a response",
+        "response sentences",
         "SELECT count(*) FROM response_sentences r WHERE r.passage_key = c.passage_key",
     ),
 )
@@ -304,12 +304,12 @@ def check_nothing_rests(cursor: Cursor, passages: str) -> None:
     for passage_id, *numbers in cursor.execute(
         f"SELECT passage_id, {counts} FROM {passages} c ORDER BY passage_key"
     ).fetchall():
-        resting = [f"{n:,} {what}" for n, (what, _) in zip(numbers, _RESTS, strict=True) if n]
+        resting = [how_many(n, what) for n, (what, _) in zip(numbers, _RESTS, strict=True) if n]
         if resting:
             raise InputError(
                 "passage-text-in-use",
-                f"Passage {passage_id} has another text in the project, on which rest: {', '.join(resting)}.",
-                "What was said of a text stays about that text: give the new text a new passage id.",
+                f"The text of passage {passage_id} cannot change, because it is in use: {', '.join(resting)}.",
+                "Give the new text a new passage id.",
             )
 
 

@@ -111,13 +111,13 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
         if query_id not in unknown:
             continue
         if skip_unknown:
-            report.remark(first.file, first.line, "unknown-query", "left out a query that is not in the project")
+            report.remark(first.file, first.line, "unknown-query", "left out because the query is not in the project")
         else:
             report.refuse(
                 first.file,
                 first.line,
                 "unknown-query",
-                f"the query {query_id} is not in the project, nor is its text here",
+                f"query {query_id} is not in the project, and the file does not give its text",
             )
     return [response for response in found if response.query_id not in unknown]
 
@@ -169,7 +169,7 @@ def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[st
                 name += "-responses"
             names[response.run] = name
             if name != response.run:
-                reason = f"another run has the name {response.run}: the responses are called {name}"
+                reason = f"another run is named {response.run}, so the responses are named {name}"
                 report.remark(response.file, response.line, "responses-renamed", reason)
     return names
 

@@ -40,9 +40,9 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
         InputError: the name is taken or could not be written out, or an item or a passage is not there.
     """
     if fault := fault_of_id(name, False):
-        raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Give it another name.")
+        raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Use another name.")
     if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
-        raise InputError("name-taken", f"There is a retrieval '{name}' already.", "Give this one another name.")
+        raise InputError("name-taken", f"A retrieval named '{name}' already exists.", "Use another name.")
     lines = [
         (item, passage, rank, score)
         for item, ranking in rankings.items()
@@ -51,20 +51,14 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
     types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
     stage(cursor, "new_retrieved", {column: [line[at] for line in lines] for at, column in enumerate(types)}, types)
     for what, column, hint in (
-        (
-            "item",
-            "question",
-            "A run for an exam has the ids of its items in the place of query ids: see exam items list.",
-        ),
+        ("item", "question", "In a run for an exam, use item ids as query ids. See exam items list."),
         ("passage", "passage", "Import the passages first."),
     ):
         lost = cursor.execute(
             f"SELECT {column}_id FROM new_retrieved ANTI JOIN {column}s USING ({column}_id)"
         ).fetchall()
         if lost:
-            raise InputError(
-                f"unknown-{what}", f"{made_by} names the {what} {lost[0][0]}, which the project does not have.", hint
-            )
+            raise InputError(f"unknown-{what}", f"Unknown {what} '{lost[0][0]}' in {made_by}.", hint)
     ((key,),) = cursor.execute(
         "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
         [name, made_by, as_name(author)],

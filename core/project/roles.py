@@ -15,9 +15,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 """From the one who may least: each may do all that those before it may."""
 
 ABOUT_ROLES: Mapping[Role, str] = {
-    "viewer": "sees leaderboards and what they correlate with, but neither questions nor grades",
-    "assessor": "reads everything, and curates, judges and settles in the queries that are theirs",
-    "organizer": "may do everything, and says who else may do what",
+    "viewer": "sees leaderboards and their correlations, but no questions or grades",
+    "assessor": "reads everything, and edits, judges and resolves disagreements in assigned queries",
+    "organizer": "has full access and manages people",
 }
 
 ActName = Literal[
@@ -75,11 +75,11 @@ class Rule:
 
 ACTS: Mapping[ActName, Rule] = {
     "see boards": Rule(
-        "viewer", "see leaderboards, their correlation and how far grading is", ("home", "leaderboard", "measures"),
+        "viewer", "see leaderboards, correlations and the progress of grading", ("home", "leaderboard", "measures"),
         ("leaderboard", "correlate", "significance", "curve", "meta", "status", "runs list"), writes=False,
     ),
     "read the bank": Rule(
-        "assessor", "read questions, grades, judgments and what was done",
+        "assessor", "read questions, grades, judgments and the activity log",
         ("question_bank", "prompts", "grading", "passages", "disagreements", "changes", "activity", "exam", "students",
          "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
         ("work list", "guidelines show", "double list", "double agreement",
@@ -95,91 +95,92 @@ ACTS: Mapping[ActName, Rule] = {
         ("GET jobs/current",), writes=False,
     ),
     "edit questions": Rule(
-        "assessor", "edit questions in drafts, and accept or reject what a model proposed", ("question_bank",),
+        "assessor", "edit questions, and accept or reject proposals", ("question_bank",),
         ("bank edit", "bank discard", "bank merge", "bank settle", "bank split", "proposals accept", "proposals edit",
          "proposals put-back", "proposals reject", "items accept"),
         by_query=True,
     ),
     "save the bank": Rule(
-        "assessor", "save one's drafts as a bank version", ("question_bank",), ("bank save", "bank restore",
+        "assessor", "save changes as a bank version", ("question_bank",), ("bank save", "bank restore",
         "items retire"), by_query=True,
     ),
     "override ratings": Rule(
-        "assessor", "override, confirm and withdraw ratings", ("passages", "disagreements"),
+        "assessor", "override ratings, and confirm or withdraw overrides", ("passages", "disagreements"),
         ("override confirm", "override set", "override withdraw"), by_query=True,
     ),
     "judge passages": Rule(
-        "assessor", "judge how relevant passages are", ("passages",), ("judge set", "judge withdraw"), by_query=True,
+        "assessor", "judge the relevance of passages", ("passages",), ("judge set", "judge withdraw"), by_query=True,
     ),
     "settle disagreements": Rule(
-        "assessor", "settle and reopen disagreements", ("disagreements",),
+        "assessor", "resolve and reopen disagreements", ("disagreements",),
         ("disagreements settle", "disagreements reopen"), by_query=True,
     ),
     "judge audits": Rule(
         "assessor", "judge the passages of an audit", ("audit",), ("audit give-back",), by_query=True,
     ),
     "confirm cases": Rule(
-        "assessor", "confirm cases of answers, and say which answers are right", ("cases", "judges"),
+        "assessor", "confirm cases, and mark answers as right or wrong", ("cases", "judges"),
         ("reteval confirm", "reteval withdraw"), by_query=True,
     ),
     "mark work": Rule(
-        "assessor", "say that a query is done, or not after all", ("my_work",), ("work done", "work reopen"),
+        "assessor", "mark a query as done or not done", ("my_work",), ("work done", "work reopen"),
         by_query=True,
     ),
     "claim work": Rule(
-        "assessor", "take part in a double assignment, or decline", ("my_work",), ("double claim", "double decline"),
+        "assessor", "claim or decline a double assignment", ("my_work",), ("double claim", "double decline"),
     ),
     "adjudicate": Rule(
-        "assessor", "decide where people who judged the same differ, as organizer or where an organizer named them",
+        "assessor", "adjudicate differences between assessors (assessors: only if named as adjudicator)",
         ("adjudication",), ("adjudicate*",),
     ),
     "download": Rule(
-        "assessor", "download qrels, bank, grades, runs and leaderboards", ("home", "export"), ("export",),
+        "assessor", "download qrels, the question bank, grades, runs and leaderboards", ("home", "export"), ("export",),
     ),
     "import files": Rule(
         "organizer", "import files", ("home",), ("import", "ingest", "items import", "answers import"),
     ),
     "grade": Rule(
-        "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
+        "organizer", "run grading jobs (may cost money)", ("grading", "leaderboard", "question_bank"),
         ("grade", "grade-plan", "batch cancel", "batch fetch"),
         ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
     ),
     "ask models": Rule(
-        "organizer", "ask a model, which may cost money", ("prompts", "grading", "question_bank"),
+        "organizer", "test models and request answer keys (may cost money)", ("prompts", "grading", "question_bank"),
         ("graders test", "proposals answer-key"),
     ),
     "write with models": Rule(
-        "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),
+        "organizer", "generate questions and items with models (may cost money)", ("question_bank", "items"),
         ("generate", "items generate", "items check"),
     ),
     "run exams": Rule(
-        "organizer", "let students sit exams, and models answer and compare", ("exam", "students", "items", "answers"),
+        "organizer", "run exams, generate and check answers, and take snapshots of live targets",
+        ("exam", "students", "items", "answers"),
         ("students add", "students retrieve", "sit", "items categories", "items set", "answers generate",
          "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target drop",
          "target watch"),
     ),
     "plan audits": Rule(
-        "organizer", "plan audits, draw batches and end them", ("audit",),
+        "organizer", "plan audits, draw batches and end audits", ("audit",),
         ("audit design", "audit draw", "audit end", "audit end-batch", "audit export", "audit import"),
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
     "take everything out": Rule(
-        "organizer", "export the whole project, or its grades with ids", ("export", "home"),
+        "organizer", "export the whole project or its grades, and make backups", ("export", "home"),
         ("export project", "export grades", "backup"),
     ),
-    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back", "restore")),
+    "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",), ("bring-back", "restore")),
     "organize": Rule(
-        "organizer", "set up graders, prompts, prices, the pool and other settings of the project",
+        "organizer", "set up graders, prompts, prices, the pool and other project settings",
         ("grading", "prompts", "leaderboard", "measures"),
         ("init", "demo", "serve", "graders save", "graders remove", "prompts save", "prices set", "pool", "gold",
          "runs families", "vectors"),
     ),
     "set guidelines": Rule(
-        "organizer", "write the guidelines of the project and of queries", ("passages",), ("guidelines set",),
+        "organizer", "edit the guidelines of the project and its queries", ("passages",), ("guidelines set",),
     ),
-    "manage people": Rule("organizer", "say who may do what", ("people",), ("people*", "token*")),
+    "manage people": Rule("organizer", "manage people, roles and tokens", ("people",), ("people*", "token*")),
     "assign work": Rule(
-        "organizer", "assign queries doubly, end that, and say until when queries are to be done", ("people",),
+        "organizer", "manage double assignments and due dates", ("people",),
         ("double assign", "double end", "double release", "work due"),
     ),
 }  # fmt: skip
@@ -240,7 +241,7 @@ def check(member: Member, act: ActName, queries: Queries, author: str | None, or
     if not member.may(act):
         raise NotAllowed(
             "role-needed",
-            f"To {rule.about} needs the role {rule.role}; {member.name} is {member.role} of this project.",
+            f"{member.name} ({member.role}) may not {rule.about}. This needs the role {rule.role}.",
             asking(organizers),
         )
     if member.limited(act):
@@ -261,8 +262,8 @@ def check_author(name: str, author: str | None) -> None:
     if author is not None and one_line(author) != name:
         raise NotAllowed(
             "author-is-another",
-            f"You are logged in as {name}, and this would be recorded as done by {author or 'nobody'}.",
-            "What people do is recorded under the name of their login. Reload the page.",
+            f"You are signed in as {name}, but this action names '{author}' as its author.",
+            "Reload the page to continue under your own name.",
         )
 
 
@@ -271,8 +272,8 @@ def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
     if not organizers:
         return NotAllowed(
             "no-role",
-            f"{identity} has no role in this project, and nobody has yet.",
-            "Whoever runs the server names the first organizer: exam people add IDENTITY --role organizer.",
+            f"{identity} has no role in this project, and the project has no organizer yet.",
+            "The operator of the server adds the first organizer: exam people add IDENTITY --role organizer.",
         )
     return NotAllowed("no-role", f"{identity} has no role in this project.", asking(organizers))
 
@@ -282,14 +283,14 @@ def outsider(identity: str) -> NotAllowed:
     return NotAllowed(
         "no-role",
         f"{identity} has no role in any project of this server.",
-        "An organizer of yours gives you one on the screen People, by exactly this; whoever runs the server names the"
-        " first organizer: exam people add IDENTITY --role organizer.",
+        "Ask an organizer to add exactly this identity on the screen People. The operator of the server adds the first"
+        " organizer: exam people add IDENTITY --role organizer.",
     )
 
 
 def asking(organizers: Sequence[str]) -> str:
     """Whom to ask for another role, in a sentence."""
     if not organizers:
-        return "Nobody is organizer: whoever runs the server names one with exam people add."
+        return "The project has no organizer. The operator of the server can add one: exam people add."
     # A name may end with the full stop of an initial.
-    return f"Ask an organizer of the project: {first_few(list(organizers)).removesuffix('.')}."
+    return f"Ask an organizer: {first_few(list(organizers)).removesuffix('.')}."

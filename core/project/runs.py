@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from core.errors import InputError
+from core.errors import unknown_name
 from core.project.judging import BY_HAND
 from core.project.passages import name_passages_of
 from core.project.project import Cursor, Project, as_act
@@ -216,8 +216,8 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
     known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
     for name in runs:
         if name not in known:
-            has = f"It has {', '.join(known)}." if known else "It has none: exam import runs FILE..."
-            raise InputError("unknown-run", f"There is no run '{name}' in this project.", has)
+            hint = "" if known else "Import runs first: exam import runs FILE..."
+            raise unknown_name("unknown-run", "run", name, known, hint)
     return list(runs)
 
 

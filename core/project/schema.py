@@ -91,7 +91,7 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     # Slow, and rare: the file is foreign, or this DuckDB writes definitions in other words than the pinned one.
     names = {name for kind, schema, name, *_ in found if (kind, schema) == ("table", "main")}
     if "migrations" not in names:
-        raise ProjectError("not-a-project", f"{path} is a database, but not a project of Exam Workbench.", NAME_ANOTHER)
+        raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
     here = frozenset(one for one in found if one[2] == "migrations")
     if here <= expected_objects(migrations.names()):
         steps = migrations.applied(connection)
@@ -103,7 +103,7 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     kind, _, name, *_ = min(differences)
     raise ProjectError(
         "project-changed-elsewhere",
-        f"{path} was changed by another program (see {kind} '{name}'). Nothing in it was read or run.",
+        f"{path} was changed by another program (see {kind} '{name}'). Nothing from it was loaded or run.",
         "Restore a backup with exam restore, or ask the sender for an export (exam export project).",
     )
 

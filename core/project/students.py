@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.project.queries import check_new
 from core.project.staging import stage
-from core.text import clean_or_none, first_few
+from core.text import clean_or_none
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
@@ -99,10 +99,10 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
         if known:
             raise InputError(
                 "name-taken",
-                f"There is another student '{student.name}'.",
-                "Give this one a name of its own: see exam students list.",
+                f"Another examinee is named '{student.name}'.",
+                "Use another name. See exam students list.",
             )
-        check_new(cursor, "student", [student.name])
+        check_new(cursor, "examinee", [student.name])
         row = [student.fingerprint, student.name, student.model, student.retrieval, student.k, student.icl]
         key = cursor.execute(
             "INSERT INTO students VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
@@ -192,8 +192,8 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     known = {student.fingerprint: student for student in every} | {student.name: student for student in every}
     for name in names:
         if name not in known:
-            has = f"There are: {first_few([one.name for one in every])}." if every else "Add one: exam students add."
-            raise InputError("unknown-student", f"There is no student '{name}'.", has)
+            hint = "" if every else "Add an examinee: exam students add."
+            raise unknown_name("unknown-student", "examinee", name, [one.name for one in every], hint)
     return list({known[name].name: known[name] for name in names}.values())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project.project import Cursor, Project, as_name, log
 from core.text import clean_text
 
@@ -47,8 +47,8 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
     if len(text) > LONGEST_GUIDELINES:
         raise InputError(
             "guidelines-too-long",
-            f"The guidelines have {len(text):,} characters.",
-            f"{LONGEST_GUIDELINES:,} are the most: shorten them.",
+            f"The guidelines are too long: {len(text):,} characters.",
+            f"Use at most {LONGEST_GUIDELINES:,} characters.",
         )
     with project.transaction(act="set guidelines", author=author) as cursor:
         key = None if query_id is None else find_query(cursor, query_id)
@@ -92,5 +92,5 @@ def find_query(cursor: Cursor, query_id: str) -> int:
     """
     found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not found:
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Import it first.")
+        raise unknown_name("unknown-query", "query", query_id, (), "Check the id, or import the query first.")
     return int(found[0][0])

@@ -12,7 +12,7 @@ from typing import get_args
 
 import duckdb
 
-from core.errors import InputError, ProjectError
+from core.errors import InputError, ProjectError, unknown_name
 from core.project.project import Project, as_name, log
 from core.project.roles import Member, Role
 
@@ -77,15 +77,15 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
     name = as_name(name)
     if not name or len(name) > LONGEST:
         raise InputError(
-            "invalid-name", "The token has no name, or a long one.", f"Give it one of at most {LONGEST} characters."
+            "invalid-name", "The name of the token is empty or too long.", f"Use 1 to {LONGEST} characters."
         )
     if role not in get_args(Role):
-        raise InputError("unknown-role", f"'{role}' is no role.", f"There are: {', '.join(get_args(Role))}.")
+        raise unknown_name("unknown-role", "role", role, get_args(Role))
     text = BEGINS + secrets.token_urlsafe(BYTES)
     with project.transaction(act="manage people", author=author) as cursor:
         # A name that was withdrawn stays taken, so that what the log says of it stays unequivocal.
         if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
-            raise InputError("name-taken", f"There is, or was, a token '{name}'.", "Give this one another name.")
+            raise InputError("name-taken", f"A token named '{name}' exists or was revoked.", "Use another name.")
         cursor.execute(
             "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
             [name, role, _hash(text), as_name(author)],
@@ -107,9 +107,7 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
             [name],
         ).fetchall()
         if not changed:
-            raise InputError(
-                "unknown-token", f"There is no token '{name}' that lets anybody in.", "See exam token list."
-            )
+            raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam token list.")
         log(cursor, author, WITHDRAW_TOKEN, name=name)
 
 
@@ -131,7 +129,7 @@ def find_token(project: Project, text: str) -> Token | None:
                 cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
         except (duckdb.Error, ProjectError) as error:
             # On a full disk, tokens still read. The next use is noted once there is room.
-            _log.warning("the use of token %s could not be noted: %s", token.name, error)
+            _log.warning("cannot record the use of token %s: %s", token.name, error)
     return token
 
 

@@ -152,7 +152,7 @@ def _refuse_two_texts(passage_id: str) -> NoReturn:
     raise InputError(
         "passage-with-two-texts",
         f"Passage {passage_id} has two different texts.",
-        "Grades are about texts, so a text cannot change: give the new text a new passage id.",
+        "Give each text its own passage id.",
     )
 
 

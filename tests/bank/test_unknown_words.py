@@ -121,7 +121,7 @@ def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project
     assert "words-given" in [note.code for note in done.notes]
     assert bank.questions(by_id, 1) == BANK
     assert (bank.latest_version(by_id), ratings_of(by_id), to_grade(by_id)) == (1, ALL, 0)
-    assert "3 questions get their words" in activity(by_id).acts[0].said
+    assert activity(by_id).acts[0].detail["counts"] == done.counts
 
 
 def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project) -> None:

@@ -370,7 +370,7 @@ WRONG = [
     (("changes", "--from", "1"), ("--to",)),
     (("changes", "--from", "one", "--to", "1"), ("one",)),
     (("export", "qrels", "-o", "no/such/folder/x"), ("graded",)),
-    (("export", "bank", "-o", "no/such/folder/x"), ("no/such/folder/x", "written")),
+    (("export", "bank", "-o", "no/such/folder/x"), ("no/such/folder/x",)),
     (("grade", "--grader", "oracle"), ("oracle",)),
     (("grade", "--limit", "0"), ("limit",)),
     (("init",), ("p.duckdb", "already")),
@@ -423,7 +423,7 @@ def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, mon
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         for command in (("status",), ("grade",), ("import", "qrels", "nist.qrels")):
-            refused(imported(*command), 1, "p.duckdb is open in process", str(process.pid))
+            refused(imported(*command), 1, "p.duckdb", str(process.pid))
         process.communicate("")
     assert imported("status").code == 0
 
@@ -450,7 +450,7 @@ def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("exam: none.duckdb: ")
+    assert ran.stderr.startswith("exam: ") and "none.duckdb" in ran.stderr
 
 
 def test_a_call_that_fails_is_told_once(project: Project):

@@ -101,7 +101,7 @@ def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[st
     [
         (("--query", "q9"), "q9"),
         (("--run", "nope"), "There is no run nope"),
-        (("--source", "nope"), "There is no source 'nope'"),
+        (("--source", "nope"), "'nope'"),
         (("--label-is", "much"), "'much'"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left
     shell: Exam,  # noqa: F811
     command: tuple[str, ...],
 ) -> None:
-    refused(shell(*command, "--query", "nope"), 2, "There is no query nope")
+    refused(shell(*command, "--query", "nope"), 2, "nope")
 
 
 def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811

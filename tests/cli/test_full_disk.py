@@ -90,7 +90,7 @@ def test_each_writing_command_says_so_keeps_what_was_there_and_leaves_nothing(tm
         assert len(told) == (code != 0) and "Error" not in said, (act, limit, said)
         assert made == (code == 0 and ("manifest" in act or "bundle" in act)), (act, limit)
         if code:
-            assert code == 1 and "no room left" in said, (act, limit, said)
+            assert code == 1 and "full" in said, (act, limit, said)
             full.add(act)
     assert len(full) == 17, full
 

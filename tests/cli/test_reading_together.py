@@ -234,7 +234,7 @@ def test_who_holds_the_project_is_called_by_what_it_is(
         code = run(path, monkeypatch, "status")
     said = capsys.readouterr()
     assert (code, said.out, len(said.err.splitlines())) == (1, "", 1)
-    assert re.search(f"is open in {name}", said.err), said.err
+    assert re.search(name, said.err), said.err
     assert "again" in said.err
 
 

@@ -455,7 +455,7 @@ def test_no_text_makes_the_reader_fail_otherwise_than_by_saying_so_in_one_line(t
         ({"template": "{question} {context} { n }"}, "{ n } is no variable"),
         ({"template": "{question} {context} {query\\_title}"}, "{query\\_title} is no variable"),
         ({"system": "Rate {context}."}, "the system text takes no variables"),
-        ({"system": "\x07"}, "control characters have no place in it"),
+        ({"system": "\x07"}, "control character"),
         ({"template": "{question} {context} {examples}"}, "go together"),
         ({"example": "{question}"}, "go together"),
         (

@@ -326,18 +326,18 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     # All of it is on record, newest first.
     go_to(page, "Activity")
     acts = page.locator(".asked").filter(has=page.get_by_text("ann", exact=True)).locator(".words")
-    passage = "the passage “Honey bees dance to tell one another where flowers are."
+    passage = "“Honey bees dance to tell one another where flowers are."
     expected = (
-        "exported the qrels as bees.qrels",
-        "to its end: 4 pairs graded, 0 failed",
-        "with Embedding (MiniLM): 4 pairs",
-        "for the query “why bees are dying” by rewording the question: Bees do many things",
-        "saved bank version 2: ask for causes of death",
-        f"withdrew an override of “{VAGUE}” for {passage}",
-        f"overrode the rating of “{VAGUE}” for {passage}",
-        "exported the qrels as bees.qrels",
+        ("bees.qrels",),
+        ("4 pairs", "0 failed"),
+        ("Embedding (MiniLM)", "4 pairs"),
+        ("“why bees are dying”", "Bees do many things"),
+        ("2: ask for causes of death",),
+        (f"“{VAGUE}”", passage),
+        (f"“{VAGUE}”", passage),
+        ("bees.qrels",),
     )
-    expect(acts).to_have_text([re.compile(re.escape(said)) for said in expected])
+    expect(acts).to_have_text([re.compile(".*".join(map(re.escape, values))) for values in expected])
 
 
 HOSTILE = {

@@ -45,7 +45,7 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     assert judgments(path) == [("p1", 2), ("p2", 1)]
     project = open_project(path)
     newest, replacing = activity(project).acts[:2]
-    assert newest.said.startswith("brought back 2 judgments of nist")
+    assert newest.act == "bring back" and "2 judgments of nist" in newest.said
     assert replacing.brought_back and not newest.brought_back
     project.close()
     # What was brought back has no button any more; that act itself can be taken back.

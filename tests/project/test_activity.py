@@ -17,6 +17,7 @@ from core.project import Project, Sought, activity, activity_csv, judging, kinds
 from core.project.activity_sentences import sentence
 from core.types import Question
 from tests.made.projects import fill, made_project
+from tests.made.refusals import mentions
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
@@ -44,14 +45,17 @@ def said(project: Project, **sought: object) -> list[str]:
 
 
 def test_acts_are_sentences_newest_first(busy):
-    assert said(busy) == [
-        "bob published graded qrels, 2 lines: for the meeting",
-        "cora judged the passage “text of p1” for the query “query q1” as 2: clear",
-        "ann withdrew an override of “What is A?” for the passage “text of p2”",
-        "bob saved bank version 2: A is a person",
-        "ann overrode the rating of “What is A?” for the passage “text of p2” with 4: it names A",
-        "tester saved bank version 1: made for a test",
+    expected = [
+        ("bob", "publish qrels", "graded", "2 lines", "for the meeting"),
+        ("cora", "judge", "“text of p1”", "“query q1”", "2: clear"),
+        ("ann", "withdraw override", "“What is A?”", "“text of p2”"),
+        ("bob", "save bank", "2: A is a person"),
+        ("ann", "override", "“What is A?”", "“text of p2”", "4: it names A"),
+        ("tester", "save bank", "1: made for a test"),
     ]
+    for act, (author, kind, *values) in zip(activity(busy).acts, expected, strict=True):
+        assert (act.author, act.act) == (author, kind)
+        assert [value for value in values if value not in act.said] == [], act.said
 
 
 def test_acts_lead_to_where_their_object_can_be_seen(busy):
@@ -117,28 +121,31 @@ def test_the_csv_opens_harmlessly(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("act", "detail", "expected"),
+    ("act", "detail", "values"),
     [
         (
             "import runs",
             {"files": ["/data/a.run", "b.run", "c.run", "d.run"], "counts": {"runs": 4, "new passages": 1}},
-            "imported runs from a.run, b.run, c.run and 1 more files: 4 runs, 1 new passage",
+            ("a.run, b.run, c.run", "4 runs", "1 new passage"),
         ),
-        ("import bank", {"files": ["b.csv"], "counts": {"bank version": 3}}, "imported the question bank from b.csv:"
-         " bank version 3"),
-        ("start job", {"job": 7, "grader": "G", "pairs": 5980}, "started grading job 7 with G: 5,980 pairs"),
-        ("job cancelled", {"job": 7, "graded": 10, "failed": 2}, "ran grading job 7 until it was cancelled: 10 pairs"
-         " graded, 2 failed"),
-        ("export graded", {"file": "x.gz"}, "exported the graded file as x.gz"),
-        ("settle disagreement", {"by": "dispute", "passage": "p", "query": "q", "reason": "no"}, "settled the"
-         " disagreement about the passage “p” for the query “q” by disputing the judgment: no"),
-        ("something new", {"color": "red", "tags": ["a", "b"], "none": None}, "something new: color red, tags a, b"),
-        ("something new", {}, "something new"),
-        ("save bank", {}, "saved bank version ?"),
+        ("import bank", {"files": ["b.csv"], "counts": {"bank version": 3}}, ("b.csv", "3")),
+        ("start job", {"job": 7, "grader": "G", "pairs": 5980}, ("7", "G", "5,980 pairs")),
+        ("job cancelled", {"job": 7, "graded": 10, "failed": 2}, ("7", "cancelled", "10 pairs", "2")),
+        ("job done", {"job": 7, "graded": 1, "failed": 0}, ("7", "done", "1 pair", "0")),
+        ("export graded", {"file": "x.gz"}, ("graded", "x.gz")),
+        (
+            "settle disagreement",
+            {"by": "dispute", "passage": "p", "query": "q", "reason": "no"},
+            ("“p”", "“q”", "disputing", "no"),
+        ),
+        ("something new", {"color": "red", "tags": ["a", "b"], "none": None}, ("color red", "tags a, b")),
+        ("something new", {}, ("something new",)),
+        ("save bank", {}, ("?",)),
     ],
 )  # fmt: skip
-def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, expected):
-    assert sentence(act, detail) == expected
+def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values):
+    found = sentence(act, detail)
+    assert [value for value in values if not mentions(found, value)] == [], found
 
 
 def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
@@ -163,10 +170,9 @@ def test_an_act_about_what_is_gone_still_reads(project):
     with project.transaction() as cursor:
         log(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
         log(cursor, "ann", "withdraw override", override="no number")
-    assert said(project) == [
-        "ann withdrew an override of a question for the passage that is gone",
-        "ann overrode the rating of “gone” for the passage “lost” with 3: why",
-    ]
+    withdrawn, overridden = said(project)
+    assert "None" not in withdrawn and "no number" not in withdrawn
+    assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], overridden
     assert [act.place for act in activity(project).acts] == [None, None]
 
 

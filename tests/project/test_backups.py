@@ -75,7 +75,8 @@ def test_a_backup_is_the_project_of_one_moment_and_lets_go_of_no_lock(project: P
     copy.close()
     other = subprocess.run([sys.executable, "-c", OPEN, str(project.path)], capture_output=True, text=True, check=False)
     assert "opened" not in other.stdout and "lock" in other.stderr
-    assert activity(project).acts[0].said == f"made a backup, {made.path.name}"
+    newest = activity(project).acts[0]
+    assert newest.act == "export backup" and mentions(newest.said, made.path.name)
 
 
 def test_opening_a_project_once_more_lets_go_of_no_lock(project: Project) -> None:

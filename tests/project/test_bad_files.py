@@ -258,5 +258,5 @@ def test_the_screens_say_that_a_copy_was_made_while_the_project_was_in_use(path:
     path.with_name("copy.duckdb").write_bytes(path.read_bytes())
     project.close()
     app = visit("home", project="copy")
-    assert [toast.value for toast in app.toast if "made while the project was in use" in toast.value]
+    assert [toast.value for toast in app.toast if "wal" in toast.value]
     assert not visit("home", project="some").toast

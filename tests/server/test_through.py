@@ -81,7 +81,7 @@ def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
     assert whole[0] == 0 and not Path("folder/tokens.parquet").exists()
     assert json.loads(Path("folder/manifest.json").read_bytes())["tables"]
     refused = said(changed, ["export", "qrels", "-o", "nowhere/there.txt"], capsysbinary)
-    assert refused[0] == 2 and b"nowhere/there.txt: cannot be written" in refused[2]
+    assert refused[0] == 2 and b"nowhere/there.txt" in refused[2]
 
 
 def test_a_file_is_imported_through_the_server_under_its_name_and_author(

@@ -162,6 +162,6 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     assert project.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",), ("K",)]
     with refusal("no-own-case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
-    said = " ".join(act.said for act in activity(project).acts)
-    for part in ("confirmed case A", "took back", "added the right answer", "let m answer"):
-        assert part in said, part
+    acts = {act.act: act.said for act in activity(project).acts}
+    assert acts.keys() >= {"confirm case", "withdraw case", "start answers"}
+    assert "the Hanseatic port" in acts["add gold answer"]
