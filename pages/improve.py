@@ -18,18 +18,17 @@ project = ui.project()
 exam, items = opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
-        "Least first by", CRITERIA, format_func=shortening.CRITERION_NAMES.__getitem__, key="by", bind="query-params",
-        width=260,
+        "Drop items with the lowest", CRITERIA, format_func=shortening.CRITERION_NAMES.__getitem__, key="by",
+        bind="query-params", width=260,
     )  # fmt: skip
-    drop = st.number_input("Per cent a step", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
+    drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
     steps = st.number_input("Steps", 1, 10, STEPS, key="steps", bind="query-params", width=120)
 found = None
 try:
-    with st.spinner("Fitting, dropping and fitting again"):
+    with st.spinner("Dropping items and fitting the model again"):
         found = shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
 except WorkbenchError as error:
-    what = "What an exam could do without is said by the answers of students."
-    ui.empty(error.message, what, "students", error.code)
+    ui.empty(error.message, error.hint, "students", error.code)
 if found is not None:
     shortening.draw(project, exam, items, found)
     planting.offer(project, exam)

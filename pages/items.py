@@ -17,7 +17,6 @@ with ui.errors():
     try:
         told = abilities(project, exam, settings.model, settings.estimator)
     except WorkbenchError as error:
-        what = "What an item is worth is said by the answers of students."
-        ui.empty(error.message, what, "students", error.code)
+        ui.empty(error.message, error.hint, "students", error.code)
     if told is not None:
         worth.draw(project, exam, items, responses(project, query_id=exam), told, categories(project, items))

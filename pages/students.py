@@ -10,10 +10,10 @@ from pages.parts.exams.opened import opened
 from pages.parts.shared import ui, views
 
 VIEWS = {
-    "board": ("Board", boards.board),
+    "board": ("Leaderboard", boards.board),
     "grid": ("Models by context", boards.models),
     "topics": ("Topics", boards.topics),
-    "two": ("Two students", boards.two),
+    "two": ("Two examinees", boards.two),
     "ability": ("Ability", boards.ability),
 }
 
@@ -27,10 +27,12 @@ sitting.progress(project)
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(
-        "Nobody has sat this exam.",
-        "Add a student above: chance and the longest choice show what reading nothing earns, the embedded model needs"
-        " no download. Answers that were given elsewhere can be imported on the Home screen.",
+        "No examinee has answered this exam yet",
+        "Add an examinee above, then run the exam. To import answers from elsewhere, go to the Home screen.",
         code="nobody-sat",
     )
+if st.query_params.get("view") == "Two students":
+    # The name of the view in addresses of earlier versions.
+    st.query_params["view"] = VIEWS["two"][0]
 view = views.choose(list(VIEWS), lambda name: VIEWS[name][0])
 VIEWS[view][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))

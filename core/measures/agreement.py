@@ -17,8 +17,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 Members: TypeAlias = tuple[tuple[int, ...], ...]
 """For each row or column of a table, the values that it stands for."""
 
-EMPTY = "nothing has both values"
-SAME = "both sides give everything the same value"
+EMPTY = "no pair has both values"
+SAME = "both sides have one and the same value"
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
     if len(row_groups) != len(column_groups):
         raise InputError(
             "groups-do-not-match",
-            f"{len(row_groups)} groups of rows do not correspond to {len(column_groups)} groups of columns.",
-            "Give as many of one as of the other.",
+            f"{len(row_groups)} groups of rows do not match {len(column_groups)} groups of columns.",
+            "Use the same number of groups for both.",
         )
     for groups, values in ((row_groups, table.rows), (column_groups, table.columns)):
         if sorted(value for group in groups for value in group) != sorted(values):
             raise InputError(
                 "groups-do-not-cover-values",
-                f"The groups {[list(group) for group in groups]} do not share out the values {sorted(values)}.",
+                f"The groups {[list(group) for group in groups]} do not cover the values {sorted(values)} once each.",
                 "Put every value into one group.",
             )
     of_rows, of_columns = (
@@ -256,7 +256,7 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
         if not table.row_totals[at]:
             found[value] = Coefficient(None, "the value never occurs")
         elif not yes.any():
-            found[value] = Coefficient(None, "no value of the other side says the same")
+            found[value] = Coefficient(None, "no value of the other side corresponds to it")
         else:
             row, rest = table.counts[at], np.delete(table.counts, at, axis=0).sum(axis=0)
             against = np.array([[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64)

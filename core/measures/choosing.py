@@ -100,7 +100,7 @@ def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = 
     runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
     if not runs:
         raise InputError(
-            "no-common-runs", "No run was scored by all of these evaluations.", "Take evaluations of the same runs."
+            "no-common-runs", "The evaluations have no run in common.", "Use evaluations of the same runs."
         )
     own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
     common = set.intersection(*own.values())

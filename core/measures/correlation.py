@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.measures.means import Skipped, tied
 from core.measures.resampling import drawn_counts, percentiles, quotients, resampled_means
 
@@ -87,10 +87,10 @@ def correlate(
     """
     if ties == "average" and (std_errors_a is not None or std_errors_b is not None):
         raise InputError(
-            "ties-with-standard-errors", "Standard errors have no use with average ties.", "Ask for random ties."
+            "ties-with-standard-errors", "Standard errors cannot be used with average ties.", "Use random ties."
         )
     if repeats < 1:
-        raise InputError("samples-out-of-range", f"{repeats} repeats give no correlation.", "Use 1 or more.")
+        raise InputError("samples-out-of-range", f"Number of repeats {repeats} is out of range.", "Use 1 or more.")
     systems = sorted(a.keys() & b.keys())
     x, y = _scores(a, systems), _scores(b, systems)
     levels_x = _levels(systems, x, std_errors_a)
@@ -135,9 +135,7 @@ def bootstrap(
         InputError: an unknown statistic, or a level or a number of samples out of range.
     """
     if not 0 < level < 1:
-        raise InputError(
-            "level-out-of-range", f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95."
-        )
+        raise InputError("level-out-of-range", f"Level {level} is out of range.", "Use a number between 0 and 1.")
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
     return {name: percentiles(values, level) for name, values in drawn.items()}
 
@@ -176,11 +174,9 @@ def bootstrap_samples(
     """
     for name in statistics:
         if name not in _COEFFICIENTS:
-            raise InputError(
-                "unknown-correlation", f"'{name}' is not a correlation.", f"Known are {', '.join(_COEFFICIENTS)}."
-            )
+            raise unknown_name("unknown-correlation", "correlation", name, _COEFFICIENTS)
     if samples < 1:
-        raise InputError("samples-out-of-range", f"{samples} samples give no interval.", "Use 1 or more.")
+        raise InputError("samples-out-of-range", f"Number of samples {samples} is out of range.", "Use 1 or more.")
     systems = sorted(per_query_a.keys() & per_query_b.keys())
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
@@ -202,7 +198,7 @@ def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
     scores = np.array([board[system] for system in systems], dtype=np.float64)
     for system, score in zip(systems, scores, strict=True):
         if not np.isfinite(score):
-            raise InputError("score-not-finite", f"The score of {system} is {score}, not a finite number.")
+            raise InputError("score-not-finite", f"Score {score} of {system} is not a finite number.")
     return scores
 
 
@@ -224,12 +220,12 @@ def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | 
 def _undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
     """Why two boards have no correlation, or None where they have one."""
     if systems < _NEEDED:
-        return f"Systems on both leaderboards: {systems}; a correlation needs at least {_NEEDED}."
+        return f"Too few common systems: {systems}. A correlation needs at least {_NEEDED}."
     constant = [np.ptp(levels) == 0 for levels in (levels_a, levels_b)]
     if not any(constant):
         return None
     which = "both leaderboards" if all(constant) else f"the {'first' if constant[0] else 'second'} leaderboard"
-    return f"All {systems} common systems are tied on {which}."
+    return f"All {systems} common systems have the same score on {which}."
 
 
 def _resampled_means(

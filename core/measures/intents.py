@@ -112,8 +112,8 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
     if measure.basis != "intents":
         raise InputError(
             "not-an-answer-measure",
-            f"{measure} is not computed from answered questions.",
-            "Name one such as ERR_IA@20.",
+            f"Measure {measure} is not computed from answered questions.",
+            "Use a measure such as ERR_IA@20.",
         )
     return _MAKERS[measure.family.name](intents, measure.depth)
 
@@ -197,7 +197,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
     """
     _check(cutoff)
     if not 0 <= alpha <= 1:
-        raise InputError("alpha-out-of-range", f"An alpha of {alpha} is out of range.", "Use a number from 0 to 1.")
+        raise InputError("alpha-out-of-range", f"Alpha {alpha} is out of range.", "Use a number from 0 to 1.")
     discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
     worths = np.multiply.accumulate([1.0, *[1 - alpha] * len(discounts)])
 
@@ -253,7 +253,7 @@ _MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
 
 def _check(cutoff: int) -> None:
     if not 1 <= cutoff <= MAX_CUTOFF:
-        raise InputError("cutoff-out-of-range", f"A cutoff of {cutoff} is out of range.", f"Use 1 to {MAX_CUTOFF}.")
+        raise InputError("cutoff-out-of-range", f"Cutoff {cutoff} is out of range.", f"Use 1 to {MAX_CUTOFF}.")
 
 
 def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:

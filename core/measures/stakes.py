@@ -65,7 +65,9 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
         for one in corrections:
             if one.evaluation not in boards or one.run not in boards[one.evaluation].runs:
                 raise InputError(
-                    "unknown-run", f"{one.evaluation} has no run {one.run}.", "Correct scores of the boards given."
+                    "unknown-run",
+                    f"Unknown run {one.run} of evaluation {one.evaluation}.",
+                    "Correct only scores of the given leaderboards.",
                 )
             by_board.setdefault(one.evaluation, []).append(one)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]

@@ -56,7 +56,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     if min_rating < 1:
         raise InputError(
             "min-rating-out-of-range",
-            f"A min rating of {min_rating} would make every passage relevant.",
+            f"Min rating {min_rating} would make every passage relevant.",
             "Use 1 or more.",
         )
     trec: dict[str, Any] = {}
@@ -69,8 +69,8 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         if known.basis != "labels":
             raise InputError(
                 "measure-not-from-qrels",
-                f"{known} is not computed from qrels.",
-                "Name a measure such as nDCG@10 or AP.",
+                f"Measure {known} is not computed from qrels.",
+                "Use a measure such as nDCG@10 or AP.",
             )
         names.append(known.name)
         if known.family.name == "F1":

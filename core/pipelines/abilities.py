@@ -66,7 +66,7 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     there = ~np.isnan(found.correct)
     rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     if not len(rows):
-        raise InputError("no-answers", "Nobody has answered an item yet.", "Let students sit the exam: exam sit.")
+        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam sit.")
     names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
     correct = found.correct[np.ix_(rows, columns)]
     levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}
@@ -77,7 +77,9 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     try:
         design_of(names, factors)
     except InputError as error:
-        return AnswerTable(names, items, correct, remarks=(f"Each has an ability of its own: {error.message}",))
+        return AnswerTable(
+            names, items, correct, remarks=(f"Abilities are fitted without components. {error.message}",)
+        )
     return AnswerTable(names, items, correct, factors)
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.graders import load_encoder, model_folder, unit_vectors, word_match
 from core.measures.answers import TEXT_SCORES, best, greedy_f1
 
@@ -55,31 +55,31 @@ _SHARE = 0.5
 JUDGES: dict[str, AnswerJudge] = {
     judge.name: judge
     for judge in (
-        AnswerJudge("em", "Exact match", "The same but for case, punctuation, articles and white space", _SQUAD, 1,
+        AnswerJudge("em", "Exact match", "Equal texts, ignoring case, punctuation, articles and white space", _SQUAD, 1,
                     "texts"),
-        AnswerJudge("f1", "Token F1", "F1 of the words that both have, after the same normalisation", _SQUAD, _SHARE,
+        AnswerJudge("f1", "Token F1", "F1 of the shared words, normalised as for exact match", _SQUAD, _SHARE,
                     "texts", True),
-        AnswerJudge("rouge1", "ROUGE-1", "F1 of words in lower case, articles included", "Lin: ROUGE, 2004", _SHARE,
+        AnswerJudge("rouge1", "ROUGE-1", "F1 of the shared words, ignoring case", "Lin: ROUGE, 2004", _SHARE,
                     "texts", True),
-        AnswerJudge("bleu", "BLEU", "Precision of one to four words in a row, short answers punished",
+        AnswerJudge("bleu", "BLEU", "Precision of one to four words in a row, with a penalty for short answers",
                     "Papineni et al.: ACL 2002, by sacrebleu", _SHARE, "texts", True),
         AnswerJudge("chrf", "chrF", "F-score of one to six characters in a row", "Popović: WMT 2015, by sacrebleu",
                     _SHARE, "texts", True),
-        AnswerJudge("meteor", "METEOR", "Words and stems that both have, runs in the same order; no WordNet synonyms",
+        AnswerJudge("meteor", "METEOR", "Shared words and stems, with a penalty for changed order; no WordNet synonyms",
                     "Banerjee and Lavie: METEOR, ACL workshop 2005", _SHARE, "texts", True),
         AnswerJudge("words", "Word match",
-                    "Stemmed words without stop words, edit distance below a fifth of the longer text",
+                    "Stemmed words without stop words, edit distance below 20 % of the longer text",
                     "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
-        AnswerJudge("contains", "Contains", "The words of a right answer stand together in the answer",
+        AnswerJudge("contains", "Contains", "The answer contains the words of a right answer in a row",
                     "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages", 1, "texts"),
-        AnswerJudge("embedding", "Embedding", "Cosine of the sentence vectors of all-MiniLM-L6-v2",
+        AnswerJudge("embedding", "Embedding", "Cosine similarity of sentence vectors by all-MiniLM-L6-v2",
                     "llm-reteval, section 2.2", 0.8, "encoder", True),
         AnswerJudge("bertscore", "Token vectors",
-                    "BERTScore's F1 by the token vectors of all-MiniLM-L6-v2: not the scale of RoBERTa's",
+                    "BERTScore F1 with token vectors by all-MiniLM-L6-v2, on another scale than RoBERTa",
                     "Zhang et al.: BERTScore, ICLR 2020", 0.8, "encoder", True),
-        AnswerJudge("llm", "Model, yes or no", "A language model compares by the prompt reteval-compare",
+        AnswerJudge("llm", "Model, yes or no", "A language model decides, with the prompt reteval-compare",
                     "llm-reteval, appendix A, after Kamalloo et al.: ACL 2023", 1, "model"),
-        AnswerJudge("graded", "Model, 0 to 5", "A language model rates by the prompt reteval-compare-graded",
+        AnswerJudge("graded", "Model, 0 to 5", "A language model rates, with the prompt reteval-compare-graded",
                     "ours, after llm-reteval, section 2.2", 4, "model", True, 5.0),
     )
 }  # fmt: skip
@@ -93,9 +93,7 @@ def answer_judge(name: str) -> AnswerJudge:
         InputError: there is none.
     """
     if name not in JUDGES:
-        raise InputError(
-            "unknown-answer-judge", f"'{name}' is no judge of answers.", f"There are: {', '.join(JUDGES)}."
-        )
+        raise unknown_name("unknown-answer-judge", "answer check", name, JUDGES)
     return JUDGES[name]
 
 
@@ -119,7 +117,9 @@ def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vec
     judge = answer_judge(name)
     if judge.needs == "model":
         raise InputError(
-            "answer-judge-needs-model", f"The judge '{name}' asks a model.", "Choose a model, or a judge such as em."
+            "answer-judge-needs-model",
+            f"Answer check '{name}' needs a model.",
+            "Choose a model, or another check such as em.",
         )
     keys = [(answer, tuple(dict.fromkeys(references))) for answer, references in pairs]
     distinct = list(dict.fromkeys(keys))

@@ -61,7 +61,7 @@ class Background:
                 self.ended = work(self._report, self.reins)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.progress = Progress("failed", message=f"The {self._name} could not go on: {error}")
+            self.progress = Progress("failed", message=f"The {self._name} failed: {error}")
         finally:
             self.over = True
 
@@ -117,7 +117,7 @@ class Shelf(Generic[Work]):
         with self._starting:
             known = self._running.get(str(project.path))
             if known is not None and not known.over:
-                raise GradingError("job-running", self._busy, "Wait for it, or cancel it first.")
+                raise GradingError("job-running", self._busy, "Wait until it ends, or cancel it.")
             begun = self._running[str(project.path)] = make()
             return begun
 
@@ -126,7 +126,7 @@ class Shelf(Generic[Work]):
         return self._running.get(str(project.path))
 
 
-_sittings = Shelf[BackgroundSitting]("A sitting is under way already.")
+_sittings = Shelf[BackgroundSitting]("The exam is already running.")
 
 
 def start_sitting(project: Project, request: Sit, author: str) -> BackgroundSitting:

@@ -45,7 +45,7 @@ class BackgroundWriting:
             self.message = str(error)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.message = f"The model could not go on: {error}"
+            self.message = f"The model failed: {error}"
         finally:
             self.over = True
 
@@ -58,7 +58,7 @@ class BackgroundWriting:
         return not self._thread.is_alive()
 
 
-_shelf = Shelf[BackgroundWriting]("A model is writing items already.")
+_shelf = Shelf[BackgroundWriting]("A model is already writing items.")
 
 
 def start_writing(

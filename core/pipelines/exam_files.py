@@ -23,7 +23,7 @@ def exam_json(project: Project, query_id: str | None = None) -> str:
     """
     items = [item for item in exam_items(project, query_id) if item.active and item.key is not None]
     if not items:
-        raise InputError("no-items", "There are no items to export.", "Import an exam: exam import exam FILE.")
+        raise InputError("no-items", "No items to export.", "Import an exam: exam import exam FILE.")
     names = [name for (name,) in project.rows("SELECT name FROM retrievals ORDER BY retrieval_key")]
     found = project.read(lambda cursor: {name: retrieved(cursor, name) for name in names})
     ids = {passage for rankings in found.values() for ranking in rankings.values() for passage, _ in ranking}
@@ -53,7 +53,9 @@ def answers_csv(project: Project, query_id: str | None = None) -> str:
     found = responses(project, query_id=query_id)
     if np.isnan(found.correct).all():
         raise InputError(
-            "no-answers", "There are no answers to export.", "Sit the exam: exam sit. Or: exam import lm-eval FILE."
+            "no-answers",
+            "No answers to export.",
+            "Run the exam (exam sit), or import answers (exam import lm-eval FILE).",
         )
     rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
     return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))

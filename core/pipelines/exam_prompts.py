@@ -24,7 +24,7 @@ def _prompt(name: str, title: str) -> Prompt:
 
 PROMPTS = {
     CLOSED_BOOK: _prompt(CLOSED_BOOK, "Exam, closed book"),
-    ORACLE: _prompt(ORACLE, "Exam, with the passage that the item was made from"),
+    ORACLE: _prompt(ORACLE, "Exam, with the source passage of the item"),
     RETRIEVED: _prompt(RETRIEVED, "Exam, with retrieved passages"),
 }
 """By what a student is given."""

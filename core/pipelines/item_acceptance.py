@@ -53,7 +53,9 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
     passing = [key for _, key, hits in proposed if key and not hits]
     if not passing:
         raise InputError(
-            "no-proposal-passes", "No open proposal passes the filters.", "Change the thresholds: see exam items check."
+            "no-proposal-passes",
+            "No open proposal passes the filters.",
+            "Change the thresholds. To see the failing filters, use exam items check.",
         )
     made = accept(project, passing, author)
     found = _acceptances(project) | {

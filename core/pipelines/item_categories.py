@@ -17,7 +17,7 @@ from core.project import Project, log
 UNCATEGORIZED: Final = "Uncategorized"
 QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")
 _SETTING = "bloom keywords"
-_HINT = "Write levels with lists of words, as in: Remembering: [define, list, name]"
+_HINT = "Write a word list for each level: 'Remembering: [define, list, name]'."
 
 Keywords = Mapping[str, Sequence[str]]
 """Words in their base form, by level."""
@@ -41,13 +41,11 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
-        raise FileError([Problem(file, None, "invalid-keywords", "it is no mapping of levels to words")], _HINT)
+        raise FileError([Problem(file, None, "invalid-keywords", "it is not a mapping of levels to word lists")], _HINT)
     for level, found in data.items():
         sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
         if not sound or not all(isinstance(word, str) and word.strip() for word in found):
-            raise FileError(
-                [Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no list of words")], _HINT
-            )
+            raise FileError([Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list")], _HINT)
     return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
 
 

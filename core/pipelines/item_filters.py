@@ -203,7 +203,7 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
     count. ROUGE-L, which the paper does not have, counts where a person sets it.
     """
     if not 0 <= share <= 1:
-        raise InputError("share-out-of-range", f"{share:g} is no share.", "Give a number from 0 to 1, such as 0.05.")
+        raise InputError("share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1.")
     return Thresholds(
         _above([one.extra_gram.value for one in values if one.extra_gram], share),
         _above([one.extra_embedding.value for one in values if one.extra_embedding], share),
@@ -284,7 +284,7 @@ def _from(values: Sequence[float], share: float) -> float | None:
 def _hits(one: Values, at: Thresholds) -> list[Hit]:
     hits: list[Hit] = []
     if one.item.key is None:
-        hits.append(Hit("no key", None, None, ", ".join(one.item.choices), "no choice is the right one"))
+        hits.append(Hit("no key", None, None, ", ".join(one.item.choices), "no right choice"))
     if at.self_contained and one.refers is not None:
         number, said = one.refers
         hits.append(Hit("self-contained", float(number), None, said, PATTERNS[number - 1].pattern))

@@ -107,9 +107,7 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
         InputError: there is no such run or prompt, or the limit is below 1.
     """
     if wanted.limit is not None and wanted.limit < 1:
-        raise InputError(
-            "limit-out-of-range", f"Items of {wanted.limit} passages cannot be written.", "Give a limit from 1."
-        )
+        raise InputError("limit-out-of-range", f"Passage limit {wanted.limit} is out of range.", "Use 1 or more.")
     prompt = item_prompt(project, drafter, wanted)
     topic = "NULL"
     ranked = ""
@@ -183,8 +181,8 @@ def generate_items(
     if not chunks:
         raise InputError(
             "no-passage-left",
-            "There is no passage left that this model was not asked about.",
-            "Import passages with their texts; or ask again where it wrote no item (--again).",
+            "No passages left: this model was already asked about all of them.",
+            "Import passages with texts, or ask again about passages without an item (--again).",
         )
     prompt = item_prompt(project, drafter, wanted)
     control = control or drafting_control(project, drafter)
@@ -213,7 +211,7 @@ def generate_items(
             if control.stopping:
                 break
     except GradingError as error:
-        kept = f"{len(keys)} proposals that came before are kept." if keys else ""
+        kept = f"Earlier proposals kept: {len(keys):,}." if keys else ""
         raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
     finally:
         if done:

@@ -109,9 +109,9 @@ def _of_words(text: str) -> ParsedItem | Unparsed:
     ends = [mark.start() for mark in marks[1:]] + [len(text) if key_at is None else key_at]
     choices = tuple(_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
     key = letters.index(letter.upper()) if letter is not None and letter.upper() in letters else None
-    no_key = "no letter follows 'Correct Answer:'" if letter is None else f"{letter} is none of the marks"
+    no_key = "no letter follows 'Correct Answer:'" if letter is None else f"{letter} marks none of the choices"
     unasked = question_fault(question) if marks else None
-    fault = "no 'Question:' begins it" if header is None else unasked
+    fault = "it does not begin with 'Question:'" if header is None else unasked
     return _item(question, fault, choices, choices_fault(choices, letters), key, no_key)
 
 
@@ -140,17 +140,17 @@ def _item(
 def question_fault(question: str) -> str | None:
     """Why a text is no question of an exam; None where it is one."""
     if len(question) <= SHORTEST_QUESTION:
-        return f"it has {len(question)} characters, and needs more than {SHORTEST_QUESTION}"
-    return None if question.endswith("?") else "it does not end in a question mark"
+        return f"its {len(question)} characters are too few, more than {SHORTEST_QUESTION} are needed"
+    return None if question.endswith("?") else "it does not end with a question mark"
 
 
 def choices_fault(choices: Sequence[str], marks: Sequence[str] | None = None) -> str | None:
     """Why texts are not the choices of an item; None where they are."""
     if len(choices) != CHOICES:
-        return f"there are {len(choices)}, and not {CHOICES}"
+        return f"there are {len(choices)} instead of {CHOICES}"
     if marks is not None and len(set(marks)) < CHOICES:
-        return "two have the same mark"
-    return None if all(choices) else "one is empty"
+        return "two of them have the same mark"
+    return None if all(choices) else "at least one is empty"
 
 
 def _marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str | None]:
@@ -231,7 +231,7 @@ def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
     texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
     choices = without_marks([cleaned(one) for one in texts])
     key = _named(found.get("correct_answer"), choices)
-    no_key = "'correct_answer' is no letter and no text of a choice"
+    no_key = "'correct_answer' is neither the letter nor the text of a choice"
     return _item(question, question_fault(question), choices, choices_fault(choices), key, no_key)
 
 

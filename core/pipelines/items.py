@@ -111,7 +111,7 @@ def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Q
     known = {q.question_id for q in questions(project) if q.kind == "choice"}
     for key in question_ids:
         if key not in known:
-            raise InputError("unknown-item", f"There is no item {key} in the bank.", "See exam items list.")
+            raise InputError("unknown-item", f"Unknown item '{key}'.", "List the items with exam items list.")
     gone = retired([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
     put_drafts(project, author, gone)
     return gone

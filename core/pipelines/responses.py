@@ -77,7 +77,7 @@ def responses(
         columns = list(dict.fromkeys(items))
         if unknown := [name for name in columns if name not in {question.question_id for question in banked}]:
             raise InputError(
-                "unknown-item", f"There is no item {first_few(unknown)} in the bank.", "See exam bank list."
+                "unknown-item", f"Unknown item {first_few(unknown)}.", "List the items with exam items list."
             )
     asked = tasks(project, query_id, version, {*columns})
     keys = text_keys(project, [task.asked for task in asked])

@@ -137,10 +137,10 @@ def rank_passages(
         missing = f"{things} to rank passages for" if not asked else "passages to rank"
         raise InputError(
             "nothing-to-rank",
-            f"There are no {missing}.",
-            "Import queries and passages with their words."
+            f"No {missing}.",
+            "Import queries and passages with their texts."
             if things == "queries"
-            else "Import an exam, and the passages that it is about.",
+            else "Import an exam and its passages.",
         )
     tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(asked), things)} ...")
     ids, texts = [row[0] for row in passages], [row[1] for row in passages]
@@ -191,10 +191,10 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
     for line in read_run_lines(source, report):
         scored.setdefault(line.query_id, {})[line.passage_id] = line.score
         tags.add(line.tag)
-    report.raise_if_refused("Nothing was imported. Mend the file and import it again.")
+    report.raise_if_refused("Nothing was imported. Correct the file and import it again.")
     if len(tags) > 1:
         raise InputError(
-            "several-runs", f"{source.name} holds several runs.", "Give each a file and a name of its own."
+            "several-runs", f"{source.name} contains several runs.", "Import a separate file for each run."
         )
     rankings = {
         item: [(passage, scores[passage]) for passage in trec_order(scores, len(scores))]
@@ -213,11 +213,10 @@ def _put(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: st
 def _check_name(project: Project, name: str) -> None:
     taken = {one.name for one in retrievals(project)}
     if not name.strip() or name in NOT_RETRIEVED or name in taken:
-        what = "is empty" if not name.strip() else f"'{name}' is taken"
         raise InputError(
             "invalid-name",
-            f"The name of the retrieval {what}.",
-            "A retrieval never changes: give this one another name.",
+            f"The retrieval name '{name}' is {'already used' if name.strip() else 'empty'}.",
+            "Choose another name. Saved retrievals cannot be changed.",
         )
 
 

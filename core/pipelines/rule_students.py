@@ -42,9 +42,9 @@ def sit_by_rules(
     plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
     plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
     names = [add_student(project, plan, author).name for plan in plans]
-    tell(f"{how_many(len(names), 'students')} sit the exam ...")
+    tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
     ended = sit(project, Sit(tuple(names), query_id), author)
     if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state != "done"]:
-        raise GradingError("job-failed", broken[0], "What was answered so far is kept.")
+        raise GradingError("job-failed", broken[0], "The answers so far are kept.")
     tell(f"Answers: {sum(one.graded for one in ended.values()):,}.")
     return names

@@ -81,12 +81,12 @@ def sit(
     if request.students is None:
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
-        raise InputError("no-student", "There is no student that could be asked.", "Add one: exam students add.")
+        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam students add.")
     if not tasks(project, request.query_id, request.version):
         raise InputError(
             "no-items",
-            "There are no items with choices and a key.",
-            "Import an exam, or write questions of the kind choice.",
+            "No items with choices and a key.",
+            "Import an exam, or write multiple-choice questions.",
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
@@ -117,7 +117,7 @@ def sit(
         if ended[name].state in ("cancelled", "stopped"):
             break
     for name, others in left_out.items():
-        said = f"Behind the same endpoint, and not begun: {first_few(others)}."
+        said = f"Not started, because they use the same endpoint: {first_few(others)}."
         ended[name] = replace(ended[name], message=f"{ended[name].message} {said}")
     return ended
 
@@ -180,7 +180,7 @@ def _sit_one(
 
     def remarks() -> str:
         said = said_of_models(student.model or "", control.models)
-        unasked = f"It was not asked {how_many(without, 'items')} for which there is no passage to read."
+        unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
         return " ".join(filter(None, (said, unasked if without else "")))
 
     def told(cursor: Cursor, final: Progress) -> None:
@@ -192,7 +192,16 @@ def _sit_one(
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
         failed=lambda answer: answer.correct is None,
     )  # fmt: skip
-    return carry(carrier, batches, "Sit again", "to answer the rest", "The student", remarks, told, reins.cancel)
+    return carry(
+        carrier,
+        batches,
+        "Run the exam again",
+        "to answer the remaining items",
+        "The examinee",
+        remarks,
+        told,
+        reins.cancel,
+    )
 
 
 def _answers(

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders import NORMALISATIONS, BackEnd, Per, Prompt, ReadingGrader, back_end_name, make_grader
 from core.pipelines.exam_prompts import PROMPTS, RETRIEVED, WORKED
 from core.pipelines.retrievals import retrievals
 from core.pipelines.tasks import tasks
 from core.project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
-from core.text import first_few
+from core.text import how_many
 
 Rule = Literal["random", "longest", "overlap", "embedding"]
 RULES: dict[Rule, str] = {
@@ -122,25 +122,27 @@ def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _check(project: Project, plan: Plan) -> None:
     known = [one.name for one in retrievals(project)]
     if plan.retrieval not in (*NOT_RETRIEVED, *known):
-        raise InputError(
+        raise unknown_name(
             "unknown-retrieval",
-            f"There is no retrieval '{plan.retrieval}' of passages for items.",
-            f"There are: {first_few([*NOT_RETRIEVED, *known])}; exam students retrieve makes one.",
+            "retrieval",
+            plan.retrieval,
+            [*NOT_RETRIEVED, *known],
+            "Add one: exam students retrieve.",
         )
     if plan.k < 1 or plan.icl < 0:
         raise InputError(
-            "parameter-out-of-range", f"k is {plan.k} and icl {plan.icl}.", "k is at least 1, icl at least 0."
+            "parameter-out-of-range", f"k {plan.k} or icl {plan.icl} is out of range.", "Use k from 1 and icl from 0."
         )
     if plan.by in RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
             raise InputError(
-                "settings-for-a-rule", f"The rule {plan.by} takes no settings of a model.", "Leave them out."
+                "settings-for-a-rule", f"Rule {plan.by} has no model settings.", "Remove the model settings."
             )
         if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
             raise InputError(
                 "settings-for-a-rule",
-                f"The rule {plan.by} reads no {'worked items' if plan.icl else 'context'}.",
-                "Leave that out; or name a model.",
+                f"Rule {plan.by} does not read {'worked items' if plan.icl else 'context'}.",
+                "Remove this setting, or name a model.",
             )
 
 
@@ -152,8 +154,8 @@ def _worked(project: Project, plan: Plan) -> list[str]:
     if len(ids) <= plan.icl:
         raise InputError(
             "too-few-items",
-            f"There are {len(ids)} items, too few for {plan.icl} worked ones beside the one that is asked.",
-            "Import its items first.",
+            f"{how_many(len(ids), 'items')} cannot give {how_many(plan.icl, 'worked items')} for each question.",
+            "Import more items, or use a lower icl.",
         )
     return random.Random(plan.seed).sample(ids, plan.icl + 1)
 
@@ -166,7 +168,9 @@ def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
     """
     if strange := {"fence", "cue", "prompt", "num_beams"} & settings.keys():
         raise InputError(
-            "unknown-parameter", f"A student has no {min(strange)}.", "Its prompt is that of the exam, word for word."
+            "unknown-parameter",
+            f"Examinees have no parameter {min(strange)}.",
+            "Remove it. The prompt of an exam is fixed.",
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     where = back_end_name(settings)
@@ -174,9 +178,7 @@ def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
     if given["by"] == "likelihood":
         given = {"normalise": NORMALISE} | given
     if where == "openai" and given["by"] == "likelihood":
-        raise InputError(
-            "no-likelihoods-at-endpoint", "An endpoint gives no likelihoods of choices.", "Let it answer by letter."
-        )
+        raise InputError("no-likelihoods-at-endpoint", "Endpoints return no likelihoods of choices.", "Use by=letter.")
     made = make_grader("choice", given | {"prompt": prompt.name, "fence": False, "cue": "none"}, {prompt.name: prompt})
     assert isinstance(made, ReadingGrader)
     return made
@@ -212,8 +214,8 @@ def get_ready(student: Student) -> Ready:
     if student.sat_elsewhere:
         raise InputError(
             "answers-from-a-file",
-            f"'{student.name}' sat elsewhere: a file says what it answered, not how it is asked.",
-            "Add a student that can be asked: exam students add.",
+            f"The answers of examinee '{student.name}' were imported, so it cannot be asked.",
+            "Add another examinee: exam students add.",
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     by = student.parameters["by"]
@@ -222,8 +224,8 @@ def get_ready(student: Student) -> Ready:
     if _fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
         raise GradingError(
             "model-changed",
-            f"The model of '{student.name}' is another one than when the student was added.",
-            "Add it again under another name: what it answers is told apart from what it answered.",
+            f"The model of examinee '{student.name}' has changed since it was added.",
+            "Add it again under another name.",
         )
     settings = _settings(student.parameters)
     per = {name: name for name in NORMALISATIONS}[settings.get("normalise", NORMALISE)]

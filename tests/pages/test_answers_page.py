@@ -25,6 +25,7 @@ from core.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.screens import (
     charts,
+    check_refused,
     holds,
     looking_at,
     metric,
@@ -151,7 +152,7 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> Non
     assert not confirmed_cases(project)
     assert holds(app, "answer-cases")["open"] == CASE_A
     refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
-    assert "is no case" in refused["error"]["message"] and not confirmed_cases(project)
+    assert "'Z'" in refused["error"]["message"] and not confirmed_cases(project)
 
 
 def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: Project) -> None:
@@ -210,8 +211,7 @@ def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Pr
 def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Project) -> None:
     collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
     put_verdicts(project)
-    (error,) = visit("judges").error
-    assert "People gave 6 verdicts, none of them on an answer to a query with gold answers" in error.value
+    check_refused(visit("judges"), "no-verdicts-with-gold", 6)
 
 
 def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from core.measures.answers import CASES
 from core.project import confirmed_cases
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, as_it_is_now, ready, visit
@@ -46,7 +47,7 @@ def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_pa
     heading.click()
     page.keyboard.press("a")
     expect(heading).to_have_text(question("c"))
-    expect(page.locator(".news")).to_contain_text("Not every passage that answers is annotated.")
+    expect(page.locator(".news")).to_contain_text(CASES["A"])
     ready(page)
     page.reload()
     expect(heading).to_have_text(question("c"))

@@ -24,7 +24,7 @@ from core.project.runs import stage_rankings
 from core.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
 from tests.made.projects import copy_of
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
 TEXTS = {f"p{at}": f"Passage number {at} says a thing." for at in range(4)}
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_sa
     drafter = model(lambda seen: item(seen, **said.get(number(seen), {})))
     report = generate_items(corpus, drafter, "ann")
     assert (report.asked, len(report.keys), len(report.failed)) == (4, 1, 3)
-    assert any(str(one).startswith("exam: passage p0: the question: it has 4 characters") for one in report.failed)
+    assert any(mentions(str(one), "p0") and mentions(str(one), "question") for one in report.failed)
     made = making_of(corpus, "exam")
     assert made is not None
     assert (made.candidates, made.unparsed, made.no_answer) == (4, 3, 0)

@@ -41,7 +41,7 @@ from core.study.meta_table import TableRow
 from core.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 # trec_eval's name of each measure.
 TREC = {
@@ -310,7 +310,7 @@ class TestCells:
     def test_an_undefined_cell_says_why_and_is_not_zero(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP", "EXAM-Cover@20"])
         reasons = table.reasons()
-        tied = reasons["All 3 common systems are tied on the first leaderboard."]
+        tied = next(cells for reason, cells in reasons.items() if mentions(reason, "3"))
         assert "nothing found, min rating 1: AP" in tied
         assert any("judgments cannot give it" in reason for reason in reasons)
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
@@ -367,7 +367,7 @@ class TestOutput:
         assert float(found[0]["AP spearman"]) == table.rows[0].cells[0].value("spearman")
         assert found[0]["needed_pairs"] == str(table.rows[0].needed)
         assert found[2]["AP kendall"] == ""
-        assert "tied on the first" in found[2]["undefined"]
+        assert mentions(found[2]["undefined"], "AP") and mentions(found[2]["undefined"], "3")
 
     def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])

@@ -14,13 +14,13 @@ from core.measures.answers.texts import NEAR, containing, contains, plain
 Case = Literal["A", "B", "C", "D", "E", "F", "K"]
 
 CASES: dict[Case, str] = {
-    "A": "Not every passage that answers is annotated",
-    "B": "The gold passage stands in another version in what is searched",
-    "C": "Passages beside the gold one distracted the model",
+    "A": "A passage with the answer is not annotated as relevant",
+    "B": "The searched passages contain another version of the gold passage",
+    "C": "Other passages distracted the model from the gold passage",
     "D": "The model could not answer from the gold passages",
-    "E": "A correct answer is not among those from the gold passages",
-    "F": "The two answers were compared wrongly",
-    "K": "Right without evidence: the model's own knowledge",
+    "E": "The right answer is missing from the answers from the gold passages",
+    "F": "The comparison of the two answers is wrong",
+    "K": "Right from the model's own knowledge, without evidence",
 }
 """A to F are the paper's (llm-reteval, section 4.1), K is ours."""
 
@@ -116,71 +116,73 @@ def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
-        return Proposal("B", f"Passage {place + 1} is nearly the same text as a gold passage ({alike}).", ("A",), place)
+        return Proposal("B", f"Passage {place + 1} is almost identical to a gold passage ({alike}).", ("A",), place)
     place_of_answer = containing(texts.passages, [texts.answer, *texts.gold_answers])
     if place_of_answer is not None:
-        has = "has the answer in it and is not annotated as relevant"
+        has = "contains the answer but is not annotated as relevant"
         return Proposal("A", f"Passage {place_of_answer + 1} {has}.", ("K",), place_of_answer)
     if verdicts.gpteval is None:
-        reason = "The answer says what those from gold say, and no retrieved passage has it in its words."
-        return Proposal(None, f"{reason} Without gold answers nobody knows whether it is right.", ("A", "F"))
-    return Proposal("K", "The answer is right, and no retrieved passage has it in its words.", ("A",))
+        reason = "The answer matches one from the gold passages, but no retrieved passage contains it."
+        return Proposal(None, f"{reason} Without gold answers, it is unknown if the answer is right.", ("A", "F"))
+    return Proposal("K", "The answer is right, but no retrieved passage contains it.", ("A",))
 
 
 def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved, and the answer is another than that from gold, which is right."""
     place = containing(texts.passages, [texts.answer])
-    reason = "The gold passage was retrieved and leads to a right answer alone, but the answer from all is wrong"
+    reason = "The answer from the gold passages alone is right, but the answer from all passages is wrong."
     if place is None:
-        return Proposal("C", f"{reason}; no retrieved passage has the wrong answer in its words.", ("F",))
-    return Proposal("C", f"{reason}; passage {place + 1} has the wrong answer in it.", ("F",), place)
+        return Proposal("C", f"{reason} No retrieved passage contains the wrong answer.", ("F",))
+    return Proposal("C", f"{reason} Passage {place + 1} contains the wrong answer.", ("F",), place)
 
 
 def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
     """No answer from gold is right."""
     if verdicts.gpteval:
-        return Proposal("D", "The answer is right, but none of those from the gold passages is.", ("F",))
-    return Proposal("D", "The gold passage was retrieved, but no answer is right, not even from it alone.", ("F",))
+        return Proposal("D", "The answer is right, but no answer from the gold passages is right.", ("F",))
+    return Proposal(
+        "D", "A gold passage was retrieved, but no answer is right, not even from the gold passages alone.", ("F",)
+    )
 
 
 def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
     """The answer is right and was found to be another than those from gold."""
     same = _same_words(texts)
     if same is not None:
-        return Proposal("F", f"The answer is right and {same}, but was called another answer.", ("E",))
+        return Proposal("F", f"The answer is right and {same}, but they were called different.", ("E",))
     if verdicts.goldeval is None:
-        reason = "The answer is right and is not among those from gold, of which nobody knows whether they are."
+        reason = "The answer is right but differs from those from the gold passages. It is unknown if those are right."
         return Proposal("E", reason, ("D", "F"))
-    return Proposal("E", "The answer is right, and so is one from gold, but they are not the same.", ("F",))
+    return Proposal("E", "The answer and one from the gold passages are right, but they differ.", ("F",))
 
 
 def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
     """The answer is wrong and was found to be the same as one from gold."""
     same = _same_words(texts)
     if verdicts.goldeval is False and same is not None:
-        return Proposal("D", f"Wrong in the same way: {same}, and none of those from gold is right.", ("F",))
+        return Proposal("D", f"The answer is wrong and {same}. No answer from the gold passages is right.", ("F",))
     if verdicts.goldeval:
-        reason = "The answer is wrong, and one from gold is right, but they were called the same."
+        reason = "The answer is wrong and one from the gold passages is right, but they were called the same."
         return Proposal("F", reason)
-    return Proposal("F", "The answer is wrong, but was called the same as one from gold.", ("D",))
+    return Proposal("F", "The answer is wrong but was called the same as one from the gold passages.", ("D",))
 
 
 def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved and the answer is another than those from gold; whether it is right is unknown."""
     same = _same_words(texts)
     if same is not None:
-        return Proposal("F", f"{same[0].upper()}{same[1:]}, but was called another answer.", ("C", "E"))
+        return Proposal("F", f"The answer {same}, but they were called different.", ("C", "E"))
     found = _distracted(verdicts, texts)
-    reason = "The gold passage was retrieved, but the answer is another than those from gold"
+    reason = "A gold passage was retrieved, but the answer differs from those from the gold passages."
     if found.passage is not None:
-        reason += f"; passage {found.passage + 1} has it in it"
-    return Proposal("C", f"{reason}. Without gold answers nobody knows which is right.", ("E", "F"), found.passage)
+        reason += f" Passage {found.passage + 1} contains it."
+    return Proposal("C", f"{reason} Without gold answers, it is unknown which is right.", ("E", "F"), found.passage)
 
 
 def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved, the answer is wrong, and of those from gold nobody knows whether they are."""
     found = _distracted(verdicts, texts)
-    reason = "The gold passage was retrieved, but the answer is wrong; whether one from gold is right is not known."
+    reason = "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are unchecked."
     return Proposal("C", reason, ("D", "F"), found.passage)
 
 
@@ -188,7 +190,7 @@ def _nothing(verdicts: Verdicts, texts: Texts) -> Proposal:
     if verdicts.reteval is None:
         return Proposal(None, "The answers were not compared, or the comparison failed.")
     if verdicts.recall is None:
-        return Proposal(None, "No gold passage is known.")
+        return Proposal(None, "The query has no known gold passage.")
     return Proposal(None, "Recall and LLM-retEval agree.")
 
 
@@ -217,9 +219,9 @@ that fits. Source: llm-reteval specification, section 8."""
 def _same_words(texts: Texts) -> str | None:
     """That the answer is one of the draws, or has one in it, or the other way round; None where neither is so."""
     if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
-        return "the answer is word for word one from gold"
+        return "equals one from the gold passages"
     if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
-        return "the answer and one from gold have the same words in them"
+        return "shares its words with one from the gold passages"
     return None
 
 

@@ -72,9 +72,9 @@ def correlate_queries(
 
 def _undefined(cells: Array, queries: int) -> str | None:
     if queries < FEW:
-        return f"{queries} queries have no correlation"
+        return f"too few queries ({queries})"
     constant = [side for side, column in zip(("first", "second"), cells.T, strict=True) if np.ptp(column) == 0]
-    return f"the {' and the '.join(constant)} measure says the same of every query" if constant else None
+    return f"no variation in the {' and the '.join(constant)} measure" if constant else None
 
 
 def _weighted_spearman(cells: Array, counts: Array) -> Array:

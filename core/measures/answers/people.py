@@ -105,10 +105,10 @@ def against_people(
 
 
 _WHY = (
-    "nothing has both verdicts",
-    "both sides give everything the same verdict",
-    "the judge never says yes",
-    "people never say yes",
+    "no answer has both results",
+    "both sides give every answer the same result",
+    "the answer check accepts no answer",
+    "people accept no answer",
 )
 
 
@@ -201,8 +201,8 @@ def _known(
     if len(values) != len(people) or (groups is not None and len(groups) != len(people)):
         raise InputError(
             "verdicts-do-not-match",
-            f"There are {len(values)} verdicts of the judge and {len(people)} of people.",
-            "Pair them.",
+            f"{len(values)} results of the answer check do not match {len(people)} human results.",
+            "Use one human result per answer.",
         )
     known = [at for at, value in enumerate(values) if value is not None]
     names = list(groups) if groups is not None else list(range(len(people)))

@@ -52,8 +52,8 @@ def retrieved(
     if k < 1 or not gold:
         raise InputError(
             "recall-undefined",
-            f"Recall@{k} of {len(gold)} gold passages is not defined.",
-            "Take a depth from 1, and queries with gold.",
+            f"Recall@{k} is undefined for {len(gold)} gold passages.",
+            "Use a depth from 1 and queries with gold passages.",
         )
     stands_for = [{one for one in (passage, *(same or {}).get(passage, ())) if one in gold} for passage in ranking[:k]]
     places = tuple(at for at, found in enumerate(stands_for) if found)

@@ -165,31 +165,31 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
 
 def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
     if not batches:
-        raise InputError("no-batch", "nothing of the audit has been drawn", "draw a batch first")
+        raise InputError("no-batch", "No batch of the audit has been drawn.", "Draw a batch first.")
     if len(planned) < len(batches):
         raise InputError(
             "batch-does-not-match",
-            f"the audit has {len(batches)} batches, and a plan for {len(planned)}",
-            "plan chances for every batch",
+            f"The plan covers {len(planned)} of {len(batches)} batches of the audit.",
+            "Plan chances for every batch.",
         )
     for number, batch in enumerate(batches, 1):
         if np.isnan(gains[batch.judged | batch.known]).any():
             raise InputError(
                 "batch-does-not-match",
-                f"batch {number} has a judged passage without a gain",
-                "give the gain of every judgment",
+                f"Batch {number} has a judged passage without a gain.",
+                "Give a gain for every judgment.",
             )
         if np.any(batch.judged & ~batch.drawn):
             raise InputError(
                 "batch-does-not-match",
-                f"batch {number} has a judged passage that was not drawn",
-                "hand in what was judged for other reasons as known, not as a sample",
+                f"Batch {number} has a judged passage that was not drawn.",
+                "Pass other judgments as known, not as a sample.",
             )
         if np.any(batch.drawn & ~batch.known & ~(batch.chances > 0)):
             raise InputError(
                 "batch-does-not-match",
-                f"batch {number} has a drawn passage without a chance",
-                "use the chances that it was drawn with",
+                f"Batch {number} has a drawn passage without a chance.",
+                "Use the chances with which the batch was drawn.",
             )
 
 

@@ -62,8 +62,8 @@ def group_bias(
     if members.all() or not members.any():
         raise InputError(
             "bias-group-of-all",
-            "the bias of a group needs systems inside and outside it",
-            "name some of the systems, not all",
+            "The bias of a group needs systems inside and outside the group.",
+            "Name some of the systems, not all.",
         )
     contrast = w[members].mean(axis=0) - w[~members].mean(axis=0)
     return machine_bias(contrast[None], machine, found, variance=variance, queries=queries, confidence=confidence)

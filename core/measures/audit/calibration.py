@@ -152,12 +152,12 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
     """
     if any(a >= b for a, b in pairwise(levels)):
         raise InputError(
-            "cut-points-do-not-rise", "the levels to cut at do not rise", "name them from the lowest to the highest"
+            "cut-points-do-not-rise", "The cut levels are not in rising order.", "Name them from lowest to highest."
         )
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
     if not seen.any():
         raise InputError(
-            "no-judged-scores", "no passage with a score has been judged", "judge a batch of the audit first"
+            "no-judged-scores", "No passage with a score has been judged.", "Judge a batch of the audit first."
         )
     s, y, own = scores[seen], judgments[seen], weight[seen]
     values = np.unique(s)

@@ -83,14 +83,14 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
         InputError: for a budget or floor outside its range, or a size that is negative or not finite.
     """
     if not np.isfinite(budget) or budget <= 0:
-        raise InputError("budget-out-of-range", f"the budget is {budget:g} judgments", "take at least 1")
+        raise InputError("budget-out-of-range", f"Budget {budget:g} is out of range.", "Use at least 1 judgment.")
     if not 0 < floor <= 1:
-        raise InputError(
-            "share-out-of-range", f"the floor is {floor:g}", "take a share above 0 and at most 1, such as 0.1"
-        )
+        raise InputError("share-out-of-range", f"Floor {floor:g} is out of range.", "Use a share above 0 and up to 1.")
     if not np.all(np.isfinite(size)) or np.any(size < 0):
         raise InputError(
-            "invalid-size", "a passage has a size that is no number of at least 0", "check weights and expected spreads"
+            "invalid-size",
+            "The size of a passage is negative or not finite.",
+            "Check the weights and expected spreads.",
         )
     still = np.ones(len(size)) if eligible is None else np.asarray(eligible, float)
     return _solve(np.asarray(size, float), budget, floor, still)

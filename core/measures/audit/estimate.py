@@ -87,7 +87,9 @@ def estimates(
     value = rows @ found.gains
     if variance == "queries":
         if queries is None or (count := int(queries.max(initial=-1)) + 1) < 2:
-            raise InputError("single-query", "one query cannot stand for more queries", "take the variance of the pool")
+            raise InputError(
+                "single-query", "The variance over queries needs at least two queries.", "Use the variance of the pool."
+            )
         sums = np.zeros((count, len(rows)))
         np.add.at(sums, queries, (rows * found.gains).T)
         error = np.sqrt(count * sums.var(axis=0, ddof=1))

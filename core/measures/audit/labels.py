@@ -79,13 +79,13 @@ def confusion(
     seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
     if not seen.any():
         raise InputError(
-            "no-judged-labels", "no passage with a label has been judged", "judge a batch of the audit first"
+            "no-judged-labels", "No passage with a label has been judged.", "Judge a batch of the audit first."
         )
     rows = np.unique(labels[~np.isnan(labels)])
     columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
     if not np.isin(judgments[seen], columns).all():
         raise InputError(
-            "unknown-level", "a judgment is none of the levels named", "name every level that people can give"
+            "unknown-level", "A judgment has an unknown level.", "Name every level that assessors can give."
         )
     own = np.searchsorted(rows, labels[seen])
     said = np.searchsorted(columns, judgments[seen])

@@ -88,7 +88,7 @@ def judgments_needed(
         InputError: for a negative width.
     """
     if not width >= 0:
-        raise InputError("width-out-of-range", f"an interval cannot be {width:g} wide", "take a width of at least 0")
+        raise InputError("width-out-of-range", f"Interval width {width:g} is out of range.", "Use 0 or more.")
     low, high = 0, int(len(size) if known is None else (~known).sum())
     while high - low > 1:
         middle = (low + high) // 2

@@ -46,12 +46,12 @@ def features(columns: Mapping[str, Array]) -> Features:
     if len({len(values) for values in columns.values()}) > 1:
         raise InputError(
             "features-differ-in-length",
-            "features of an audit differ in length",
-            "give each of them a value for every passage, or NaN",
+            "The features of the audit differ in length.",
+            "Give each feature a value or NaN for every passage.",
         )
     if any(np.isinf(values).any() for values in columns.values()):
         raise InputError(
-            "infinite-feature", "a feature of an audit is infinite", "give numbers, or NaN where there is none"
+            "infinite-feature", "A feature of the audit is infinite.", "Use finite numbers, or NaN for missing values."
         )
     if not columns:
         return Features((), np.empty((0, 0)))
@@ -128,8 +128,8 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
     if any(len(values) != len(weights.items) for values in columns.values()):
         raise InputError(
             "features-differ-in-length",
-            f"a feature does not have a value for each of the {len(weights.items):,} passages",
-            "give every feature in the order of the items, NaN where it is missing",
+            f"A feature does not have a value for each of the {len(weights.items):,} passages.",
+            "Give every feature in the order of the items, with NaN for missing values.",
         )
     at_all = np.sqrt((weights.w**2).mean(axis=0))
     ranked = {

@@ -41,8 +41,8 @@ def spending(alpha: float, looks: int, power: float = POWER) -> tuple[float, ...
     if not 0 < alpha < 1 or looks < 1 or power <= 0:
         raise InputError(
             "level-out-of-range",
-            f"a level of {alpha:g} over {looks} looks with power {power:g} cannot be spent",
-            "take a level between 0 and 1, and at least one look",
+            f"Level {alpha:g}, {looks} looks or power {power:g} is out of range.",
+            "Use a level between 0 and 1, at least one look, and a power above 0.",
         )
     marks = alpha * (np.arange(looks + 1) / looks) ** power
     return tuple(np.diff(marks).tolist())
@@ -57,8 +57,8 @@ def level_at(alpha: float, looks: int, look: int, power: float = POWER) -> float
     if not 1 <= look <= looks:
         raise InputError(
             "no-look-left",
-            f"look {look} of an audit that was planned with {looks}: nothing of its level is left",
-            "report the intervals without the statement, or plan another audit",
+            f"Look {look} is outside the {looks} planned looks of the audit.",
+            "Report the intervals without the statement, or plan another audit.",
         )
     return spending(alpha, looks, power)[look - 1]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 
 Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -87,18 +87,20 @@ def linear_measure(name: str) -> LinearMeasure:
     if found is None:
         raise InputError(
             "measure-not-linear",
-            f"an audit cannot be made for the measure {name}: its score is not a weighted sum over the ranks",
-            "choose P@k, mean judgment@k (DCG weights), DCG@k for short, or RBP(p=0.8)@k",
+            f"Measure {name} cannot be audited: its score is not a weighted sum over the ranks.",
+            "Use P@k, mean judgment@k (DCG weights), its short form DCG@k, or RBP(p=0.8)@k.",
         )
     cutoff = int(found["k"] or found["at"] or found["depth"])
     persistence = float(found["p"]) if found["rbp"] else None
     if not 1 <= cutoff <= _DEEPEST:
-        raise InputError("cutoff-out-of-range", f"{name} has cutoff {cutoff}", f"take a cutoff from 1 to {_DEEPEST:,}")
+        raise InputError(
+            "cutoff-out-of-range", f"Cutoff {cutoff} of {name} is out of range.", f"Use 1 to {_DEEPEST:,}."
+        )
     if persistence is not None and not 0 < persistence < 1:
         raise InputError(
             "persistence-out-of-range",
-            f"{name} has persistence {persistence:g}",
-            "take p above 0 and below 1, such as 0.8",
+            f"Persistence {persistence:g} of {name} is out of range.",
+            "Use p above 0 and below 1.",
         )
     family = found["family"] or ("DCG" if found["mean"] else "RBP")
     standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
@@ -128,6 +130,6 @@ class Weights:
             InputError: if there is no such system.
         """
         if system not in self.systems:
-            raise InputError("unknown-system", f"the audit has no system {system}", "it has " + ", ".join(self.systems))
+            raise unknown_name("unknown-system", "system", system, self.systems)
         row: Array = self.w[self.systems.index(system)]
         return row

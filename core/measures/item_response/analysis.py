@@ -15,7 +15,7 @@ from core.measures.item_response.model import Array, Model
 from core.measures.item_response.statistics import FitStatistics, fit_statistics
 from core.measures.item_response.uncertainty import REPEATS, Draws, bootstrap_items, item_errors
 from core.measures.item_response.worth import ItemWorth, worth
-from core.text import first_few
+from core.text import first_few, how_many
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def design_of(students: Sequence[str], factors: Mapping[str, Mapping[str, str]] 
     if without := [student for student in students if student not in factors]:
         raise InputError(
             "students-without-factors",
-            f"The factors say nothing of {len(without)} of the students, first of '{without[0]}'.",
-            "Add a line for each of them, or leave them out of the answers.",
+            f"{how_many(len(without), 'examinees')} without factors, first '{without[0]}'.",
+            "Add a line for each, or remove their answers.",
         )
     names = list(dict.fromkeys(name for student in students for name in factors[student]))
     by_factor = {name: [factors[student].get(name, "") for student in students] for name in names}
@@ -130,7 +130,7 @@ def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) 
     equal = [row.student for row in abilities if row.ability.low is None]
     if draws is None or not equal:
         return []
-    return [f"No interval for {first_few(equal)}: these answers are alike, so that no choice of items changes the fit."]
+    return [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."]
 
 
 def remarks(found: Fit) -> list[str]:
@@ -138,13 +138,13 @@ def remarks(found: Fit) -> list[str]:
     said = []
     m, n = found.chances.shape
     if m < FEWEST_STUDENTS:
-        said.append(f"{m} students are few: below {FEWEST_STUDENTS}, discrimination (d) is hardly identified.")
+        said.append(f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use {FEWEST_STUDENTS} or more.")
     if n < FEWEST:
-        said.append(f"{n} items are few: abilities are hardly known.")
+        said.append(f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.")
     if not found.converged:
-        said.append("The search ended before it found a maximum: take the numbers as rough.")
+        said.append("The fit did not converge, so the numbers are approximate.")
     for kind, flags in found.at_bound.items():
         if flags.any():
-            of = "parts of ability" if kind == "part" else kind
-            said.append(f"{flags.mean():.0%} of {of} lie at a bound of the estimator {found.estimator}.")
+            of = "ability component" if kind == "part" else kind
+            said.append(f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator {found.estimator}.")
     return said

@@ -100,28 +100,27 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     if len(counts) != 1:
         raise InputError(
             "students-without-factors",
-            "The factors do not say a level of every student.",
-            "Give one level a student and factor.",
+            "A factor has no level for an examinee.",
+            "Give one level per examinee and factor.",
         )
     named = [Factor(name, tuple(dict.fromkeys(levels))) for name, levels in factors.items()]
     for factor in named:
         if len(factor.levels) < 2:
             raise InputError(
                 "factor-with-one-level",
-                f"The factor '{factor.name}' has one level alone, {', '.join(factor.levels) or 'none'}:"
-                " what it adds cannot be told from the rest.",
-                "Leave that factor out.",
+                f"Factor '{factor.name}' has too few levels for an effect: {', '.join(factor.levels) or 'none'}.",
+                "Remove this factor.",
             )
     blocks = [
         np.array([[level == one for one in factor.levels] for level in factors[factor.name]], float) for factor in named
     ]
     design = Design(tuple(named), np.concatenate(blocks, axis=1))
     if mixed := inseparable(design):
-        shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (" and others" if len(mixed) > 6 else "")
+        shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (" and more" if len(mixed) > 6 else "")
         raise InputError(
             "factors-not-separable",
-            f"These students cannot tell apart what their components add: {shown}.",
-            "Add students that combine these with other components, leave a factor out, or fit without factors.",
+            f"The effects of these components cannot be separated: {shown}.",
+            "Add examinees with other combinations, remove a factor, or fit without factors.",
         )
     return design
 

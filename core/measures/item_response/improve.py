@@ -116,8 +116,8 @@ def improve(
     if not 0 < drop < 100:
         raise InputError(
             "share-out-of-range",
-            f"{drop:g} is no share of items to drop.",
-            "Give per cent above 0 and below 100, such as 10.",
+            f"Percentage {drop:g} is out of range.",
+            "Use a percentage above 0 and below 100.",
         )
     table = np.asarray(responses, float)
     first = fit(table, design, model, estimator, seed=seed)
@@ -167,7 +167,7 @@ def _search(
     for _ in range(steps):
         few = max(1, round(len(kept) * drop / 100))
         if len(kept) - few < FEWEST_ITEMS:
-            why = f"{len(kept)} items are left: an exam is not made shorter than {FEWEST_ITEMS}"
+            why = f"Stopped at {len(kept)} items, because an exam keeps at least {FEWEST_ITEMS}"
             return [*done, _step(found, first, [])], why
         rows = worth(table[:, kept], found, [items[i] for i in kept.tolist()])
         order = sorted(range(len(rows)), key=lambda i: (rows[i].by(criterion), rows[i].item))

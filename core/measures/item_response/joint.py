@@ -77,11 +77,11 @@ def checked(responses: Array, students: int) -> Array:
     table = np.asarray(responses, float)
     if table.ndim != 2 or len(table) != students:
         raise InputError(
-            "invalid-answer", "The answers are not one row a student.", "Give an array of students x items."
+            "invalid-answer", "The answers do not have one row per examinee.", "Give an array of examinees x items."
         )
     known = table[~np.isnan(table)]
     if not known.size:
-        raise InputError("no-answers", "There is no answer to fit anything to.", "Let students answer first.")
+        raise InputError("no-answers", "No answers to fit a model to.", "Run the exam first.")
     if not np.isin(known, (0.0, 1.0)).all():
         raise InputError(
             "invalid-answer", "An answer is neither 0 (wrong) nor 1 (right).", "Leave cells without an answer empty."

@@ -148,10 +148,12 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     table = np.asarray(responses, float)
     known = table[~np.isnan(table)]
     if not known.size:
-        raise InputError("no-responses", "There is no response to fit anything to.", "Grade passages first.")
+        raise InputError("no-responses", "No responses to fit a model to.", "Grade passages first.")
     if ((known < 0) | (known > levels) | (known != np.floor(known))).any():
         raise InputError(
-            "invalid-response", f"A response is no level from 0 to {levels}.", "Leave cells without a response empty."
+            "invalid-response",
+            f"A response is not a level from 0 to {levels}.",
+            "Leave cells without a response empty.",
         )
     patterns, counts, place = _patterns(table)
     n = table.shape[1]

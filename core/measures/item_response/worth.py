@@ -112,18 +112,18 @@ def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]
 
 def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
     if accuracy is None:
-        return "nobody answered it"
+        return "not answered yet"
     if accuracy == 1:
-        return "every student gets it right: it tells nobody apart"
+        return "every examinee is right: it does not separate them"
     if accuracy == 0:
-        return "no student gets it right: too hard, or its key is wrong"
+        return "no examinee is right: too hard, or its key is wrong"
     # Without any relation a correlation is within twice 1 / sqrt(n) of 0, as a rule.
     if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
-        return "students who do well elsewhere fail it: look at its key"
+        return "stronger examinees fail it more often: check its key"
     if correlation is None or correlation < WEAK:
-        return "answers hardly follow ability: ambiguous, guessed, or given away by the question"
+        return "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
     if peak_at > theta.max():
-        return "too hard for these students: it would tell stronger ones apart"
+        return "too hard for these examinees: it would separate stronger ones"
     if peak_at < theta.min():
-        return "too easy for these students: it would tell weaker ones apart"
+        return "too easy for these examinees: it would separate weaker ones"
     return ""

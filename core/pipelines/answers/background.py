@@ -13,7 +13,7 @@ from core.pipelines.background import Background, Shelf
 from core.pipelines.reins import Reins
 from core.project import Project
 
-_shelf = Shelf[Background]("A job about answers is under way already.")
+_shelf = Shelf[Background]("Another job on answers is already running.")
 
 
 def start_answering(

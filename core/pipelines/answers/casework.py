@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.measures import NewScore, Stake, stakes
 from core.measures.answers import (
     CASES,
@@ -22,7 +22,6 @@ from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
 from core.pipelines.answers.evaluating import Alike
 from core.pipelines.answers.evaluation import Evaluation, GoldSide, Line
 from core.project import CasePlace, ConfirmedCase, Project, as_name, confirm, confirmed_cases, judging, withdraw_case
-from core.text import quoted
 
 RELEVANT = 2
 """The judgment that a passage gets which answers and was not annotated (case A): highly relevant."""
@@ -144,11 +143,12 @@ def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
 def _places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tuple[str, int]]:
     found = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
     if not found:
-        raise InputError(
-            "unknown-run", f"There is no {'run ' + str(run) if run is not None else 'run'}"
-            + (f" at {k}" if k is not None else "") + " in this view.",
-            "Name a run and a depth that are looked at.",
-        )  # fmt: skip
+        raise unknown_name(
+            "unknown-run",
+            "run or depth",
+            f"{run or 'any run'}@{k or 'any depth'}",
+            map("{0[0]}@{0[1]}".format, evaluation.lines),
+        )
     return found
 
 
@@ -236,8 +236,8 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
     if line is None:
         raise InputError(
             "query-without-gold",
-            f"The query {query_id} has no gold passages, or is not there.",
-            "Name one of the table.",
+            f"Query {query_id} does not exist or has no gold passages.",
+            "Choose a query of the table.",
         )
     side = evaluation.gold[query_id]
     verdicts = verdicts_of(line, side)
@@ -258,7 +258,7 @@ def check_case(case: str) -> Case:
     """
     if case in CASES:
         return {letter: letter for letter in CASES}[case]
-    raise InputError("unknown-kind", f"{quoted(case)} is no case.", f"Use {', '.join(CASES)}.")
+    raise unknown_name("unknown-kind", "case", case, CASES)
 
 
 def confirm_case(
@@ -310,10 +310,6 @@ def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: s
         InputError: the passage is not among the top k, or the value is out of range.
     """
     if passage_id not in map(passage_id_of, row.line.passages):
-        raise InputError(
-            "passage-not-read",
-            f"The passage {passage_id} is not among those that were read.",
-            "Choose one of the top k.",
-        )
+        raise unknown_name("passage-not-read", "passage", passage_id, map(passage_id_of, row.line.passages))
     note = f"case A of {row.line.run} at {row.line.k}"
     judging.judge(project, row.line.query_id, passage_id, value, author, note)

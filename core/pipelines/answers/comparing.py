@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from core.bank import question_text_key
 from core.catalogue import prompts
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.graders import (
     BackEnd,
     Call,
@@ -95,19 +95,15 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
     if answer_judge(plan.judge).needs != "model":
         raise InputError(
             "answer-judge-without-model",
-            f"The judge {plan.judge} asks no model.",
-            "It computes at once: exam reteval --judge NAME.",
+            f"Answer check {plan.judge} needs no model.",
+            "Use it directly: exam reteval --judge NAME.",
         )
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
     prompt = fitting.get(plan.prompt or PROMPTS[plan.judge])
     form = "yes-no" if plan.judge == "llm" else "rating"
     if prompt is None or prompt.form != form:
-        raise InputError(
-            "unknown-prompt",
-            f"There is no prompt '{plan.prompt}' for the judge {plan.judge}.",
-            f"There are: {', '.join(sorted(fitting))}.",
-        )
+        raise unknown_name("unknown-prompt", f"prompt of answer check {plan.judge}", plan.prompt, sorted(fitting))
     where = back_end_name(settings)
     back_end, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))
@@ -135,8 +131,8 @@ def judge_again(project: Project, model: AnswerModel) -> ReadyJudge:
     if ready.model.fingerprint != model.fingerprint:
         raise InputError(
             "model-changed",
-            f"The model or the prompt of '{model.name}' is another one than when it was added.",
-            "Give it another name, so that its verdicts are told apart from those before.",
+            f"The model or prompt of answer check '{model.name}' has changed since it was added.",
+            "Add it again under another name.",
         )
     return ready
 
@@ -188,7 +184,9 @@ def verdicts(
     told = answer_judge(judge)
     if threshold is not None and not 0 <= threshold <= told.top:
         raise InputError(
-            "threshold-out-of-range", f"The threshold {threshold:g} is out of range.", f"Use 0 to {told.top:g}."
+            "threshold-out-of-range",
+            f"Threshold {threshold:g} is out of range.",
+            f"Use a number from 0 to {told.top:g}.",
         )
     wanted = list(dict.fromkeys(pairs))
     if told.needs != "model":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources
 from core.text import first_few
 
@@ -73,7 +73,7 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
     known = {one.query_id for one in found}
     if lost := [query_id for query_id in query_ids if query_id not in known]:
         raise InputError(
-            "unknown-query", f"There is no query {first_few(lost)} with words.", "Import the queries with their words."
+            "unknown-query", f"No text for query {first_few(lost)}.", "Import the queries with their texts."
         )
     return [one for one in found if one.query_id in set(query_ids)]
 
@@ -98,7 +98,7 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
         raise InputError(
             "no-runs",
             "The project has no runs.",
-            "Import some: exam import runs FILE; or make one: exam answers retrieve.",
+            "Import runs (exam import runs FILE), or make a run (exam answers retrieve).",
         )
     return every
 
@@ -149,14 +149,12 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     if not known:
         raise InputError(
             "no-gold-passages",
-            "Nothing says which passages are gold.",
-            "Import judgments (exam import qrels FILE) or gold texts (exam import responses FILE --gold).",
+            "No gold passages.",
+            "Import judgments (exam import qrels FILE) or gold passages (exam import responses FILE --gold).",
         )
     wanted = gold.against or tuple(known[:1])
     if strange := [name for name in wanted if name not in known]:
-        raise InputError(
-            "unknown-source", f"There is no source '{strange[0]}' of gold passages.", f"There are: {first_few(known)}."
-        )
+        raise unknown_name("unknown-source", "source of gold passages", strange[0], known)
     found: dict[str, dict[str, Read]] = {}
     for query_id, passage_id, text_key in project.rows(
         "SELECT query_id, passage_id, text_key FROM ("

@@ -61,12 +61,12 @@ def evaluate(project: Project, view: View) -> Evaluation:
 
 def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
     if not view.ks or min(view.ks) < 1:
-        raise InputError("depth-out-of-range", "There is no depth to look at.", "Give k from 1.")
+        raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k from 1.")
     gold = gold_passages(project, view.gold)
     queries = [query for query in asked_queries(project) if query.query_id in gold]
     if not queries:
         raise InputError(
-            "no-gold-texts", "No query has gold passages with a text.", "Import their texts, or name another source."
+            "no-gold-texts", "No query has gold passages with texts.", "Import their texts, or choose another source."
         )
     said = _Said(generated_of(project, generator.key), view.temperature)
     ranked = tops(project, runs, max(view.ks))
@@ -158,7 +158,7 @@ class _Judged:
                 if self.model not in known:
                     raise InputError(
                         "answer-judge-of-another-kind",
-                        f"'{self.model.name}' is no judge of the kind {view.judge}.",
+                        f"Answer check '{self.model.name}' is not of the kind {view.judge}.",
                         f"Use --judge {self.model.parameters.get('judge')}.",
                     )
             elif known:
@@ -217,10 +217,10 @@ def _line(
     note = None if answer is None else answer.note or answer.reason
     reteval = gpteval = WAITING
     if state == "failed":
-        reteval = gpteval = Verdict(None, None, "failed", f"There is no answer: {note}.")
+        reteval = gpteval = Verdict(None, None, "failed", f"No answer: {note}.")
     by_person = None
     if text is not None and answer is not None:
-        no_draw = Verdict(None, None, "failed", "There is no answer from the gold passages.")
+        no_draw = Verdict(None, None, "failed", "No answer from the gold passages.")
         reteval = no_draw if side.failed and not side.draws else judged.of(query, text, side.draws)
         gpteval = judged.of(query, text, query.answers)
         by_person = _by_people(people.get((query.key, answer.text_key), {}))

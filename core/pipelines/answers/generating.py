@@ -48,7 +48,7 @@ TEMPERATURE = 0.5
 SEED = 1
 SAMPLE = 200
 BEST_LAST: Order = "best last"
-NO_ROOM = "the passages do not fit, and the best, which is the last, would be cut off: ask for fewer, or best first"
+NO_ROOM = "the passages are too long, so the best (last) one would be cut off: use fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
 
@@ -165,19 +165,21 @@ def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int 
 def _check(wanted: Wanted) -> None:
     if wanted.runs == () and not wanted.from_gold:
         raise InputError(
-            "no-answers-wanted", "No answers are asked for.", "Name runs, or ask for answers from the gold passages."
+            "no-answers-wanted",
+            "No source of passages is chosen.",
+            "Name runs, or request answers from the gold passages.",
         )
     if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
         raise InputError(
-            "parameter-out-of-range", "A number is out of range.", "k and draws are at least 1, the seed at least 0."
+            "parameter-out-of-range", "k, draws or seed is out of range.", "Use k and draws from 1, and a seed from 0."
         )
     if not wanted.ks and wanted.runs != ():
-        raise InputError("depth-out-of-range", "It is not said from how many passages.", "Give at least one k.")
+        raise InputError("depth-out-of-range", "The number of passages is missing.", "Use at least one k.")
     if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
         raise InputError(
             "draws-at-temperature-zero",
-            f"{wanted.draws} draws at temperature {wanted.temperature:g} cannot be told apart.",
-            "Draw at a temperature above 0, or once.",
+            f"Temperature {wanted.temperature:g} is invalid for {how_many(wanted.draws, 'draws')}.",
+            "Use a temperature above 0, or one draw at temperature 0.",
         )
 
 
@@ -226,8 +228,8 @@ def generate_answers(
     """
     plan = plan_answers(project, ready, wanted, caps)
     left = [
-        f"{how_many(plan.skipped, 'places')} of which a run has no passage" if plan.skipped else "",
-        f"{how_many(plan.without_text, 'places')} of which no passage has a text" if plan.without_text else "",
+        f"{how_many(plan.skipped, 'answers')} without passages in the run" if plan.skipped else "",
+        f"{how_many(plan.without_text, 'answers')} without passage texts" if plan.without_text else "",
     ]
     remark = ", ".join(filter(None, left))
     # By name: runs that come later were not asked for.
@@ -317,9 +319,9 @@ def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[
     text = without_thoughts(completion.text).strip()
     if not text:
         return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)
-    notes = [] if completion.complete else ["it was cut off at the greatest length"]
+    notes = [] if completion.complete else ["cut off at the maximum length"]
     if completion.shortened:
-        notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')} at their end")
+        notes.append(f"{how_many(completion.shortened, 'tokens')} cut from the end of the passages")
     if completion.model is not None:
         notes.append(f"answered by {completion.model}")
     return Generated(place, text, None, line.seed, completion.shortened, "; ".join(notes) or None)

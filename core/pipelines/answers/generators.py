@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from core.catalogue import prompts
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders import (
     BackEnd,
     Prompt,
@@ -34,9 +34,9 @@ MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
 Order = Literal["best first", "best last", "one by one"]
 ORDERS: dict[Order, str] = {
-    "best first": "All passages in one prompt, the best at the beginning.",
-    "best last": "All passages in one prompt, the best at the end, next to the question that is asked again.",
-    "one by one": "A prompt for each passage, the best first; the last answer that is not 'unanswerable' counts.",
+    "best first": "All passages in one prompt, the best one first.",
+    "best last": "All passages in one prompt, the best one last. The question is repeated after it.",
+    "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
 }
 """How a model is given its passages (llm-reteval specification, section 4.1), and what each means."""
 ORDER: Order = "best first"
@@ -45,9 +45,8 @@ PARTING = "\n\n"
 
 Rule = Literal["nearest-sentence", "extractive"]
 RULES: dict[Rule, str] = {
-    "nearest-sentence": "The sentence of the passages that is nearest to the question by all-MiniLM-L6-v2: no key, no"
-    " prompt; it reads nothing and writes nothing of its own.",
-    "extractive": "An extractive model cuts the answer out of the passages: no prompt, nothing of its own.",
+    "nearest-sentence": "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is needed.",
+    "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
 }
 """Generators without a prompt, and what each does. They draw nothing: every draw would be the same."""
 
@@ -129,27 +128,27 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     """
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     if plan.order not in ORDERS:
-        raise InputError(
-            "unknown-passage-order",
-            f"There is no order '{plan.order}' of passages.",
-            f"There are: {', '.join(ORDERS)}.",
-        )
+        raise unknown_name("unknown-passage-order", "passage order", plan.order, ORDERS)
     if plan.rule is not None:
         if plan.order != ORDER:
             raise InputError(
                 "settings-for-a-rule",
-                f"The rule {plan.rule} takes passages {ORDER} alone.",
-                "Name a model, or no order.",
+                f"Rule {plan.rule} supports only the order {ORDER}.",
+                "Remove the order, or name a model.",
             )
         return _by_rule(plan.rule, settings, plan.name)
     if "temperature" in settings:
         raise InputError(
             "useless-parameter",
-            "A generator has no temperature of its own.",
-            "Answers from runs have 0; give that of the draws from gold.",
+            "Generators have no temperature setting.",
+            "Remove it. Only draws from gold passages have a temperature, and answers from runs use 0.",
         )
     if plan.n_tokens < 1 or plan.max_tokens < 1:
-        raise InputError("parameter-out-of-range", "A number of tokens is below 1.", "Give whole numbers from 1.")
+        raise InputError(
+            "parameter-out-of-range",
+            f"Token limit {min(plan.n_tokens, plan.max_tokens)} is out of range.",
+            "Use 1 or more.",
+        )
     prompt = _prompt(project, plan.prompt)
     where = back_end_name(settings)
     _, model = make_back_end(settings)
@@ -184,7 +183,7 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
     if model.from_elsewhere:
         raise InputError(
             "answers-from-a-file",
-            f"The answers of '{model.name}' came with a file: nothing says how it is asked.",
+            f"The answers of generator '{model.name}' were imported, so it cannot be asked.",
             "Choose another generator.",
         )
     kept = model.parameters
@@ -202,23 +201,19 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
     if ready.model.fingerprint != model.fingerprint:
         raise GradingError(
             "model-changed",
-            f"The model or the prompt of '{model.name}' is another one than when it was added.",
-            "Give it another name, so that its answers are told apart from those before.",
+            f"The model or prompt of generator '{model.name}' has changed since it was added.",
+            "Add it again under another name.",
         )
     return ready
 
 
 def _by_rule(rule: Rule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
     if rule not in RULES:
-        raise InputError(
-            "unknown-generator-rule",
-            f"There is no generator '{rule}'.",
-            f"There are: {', '.join(RULES)}; or name a model.",
-        )
+        raise unknown_name("unknown-generator-rule", "generator rule", rule, RULES, "Or name a model.")
     prompt = prompts_of_extraction()
     if rule == "nearest-sentence":
         if settings:
-            raise InputError("settings-for-a-rule", f"The rule {rule} takes no settings of a model.", "Leave them out.")
+            raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
         model = "all-MiniLM-L6-v2"
     else:
         model = _extractive(settings).spec.model
@@ -261,9 +256,7 @@ def _dtype(settings: Mapping[str, Any]) -> str:
 def _prompt(project: Project, name: str) -> Prompt:
     fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
     if name not in fitting:
-        raise InputError(
-            "unknown-prompt", f"There is no prompt '{name}' for answers.", f"There are: {', '.join(sorted(fitting))}."
-        )
+        raise unknown_name("unknown-prompt", "prompt for answers", name, sorted(fitting))
     return fitting[name]
 
 

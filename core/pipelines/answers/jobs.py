@@ -187,7 +187,7 @@ def run_job(
         lambda cursor, some: write(cursor, key, some, job), failed,
     )  # fmt: skip
     return carry(
-        carrier, results, "Start again", "to go on with the rest", "The model",
+        carrier, results, "Start again", "to continue", "The model",
         lambda: said_of_models(work.model.model, control.models), told, reins.cancel,
     )  # fmt: skip
 

@@ -56,9 +56,13 @@ def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None
         parts: the answers from its passages, the best passage first.
     """
     if lost := [part for part in parts if part.text is None]:
-        reason = f"the answer from {len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
+        reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
         return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
     said = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not unanswerable(part.text)]
     rank, text = said[-1] if said else (None, parts[-1].text)
-    note = "no passage answers" if rank is None else f"from passage {rank} of {len(parts)}; {len(said)} answered"
+    note = (
+        "no passage contains an answer"
+        if rank is None
+        else f"from passage {rank} of {len(parts)}, of which {len(said)} gave an answer"
+    )
     return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)

@@ -47,7 +47,7 @@ def make_run(
         GradingError: the encoder cannot be loaded.
     """
     if name in run_names(project):
-        raise InputError("name-taken", f"There is a run '{name}' already.", "Give this one another name.")
+        raise InputError("name-taken", f"Run '{name}' already exists.", "Choose another name.")
     queries = asked_queries(project)
     rankings, made_by = rank_passages(
         project, {query.query_id: query.text for query in queries}, "queries", retriever, depth, tell
@@ -86,8 +86,8 @@ def answers_as_responses(
     if name is not None and clean_text(name).split() != [name]:
         raise InputError(
             "invalid-name",
-            f"The name '{one_line(name, 60)}' of the system is not one word.",
-            "Give one without spaces, as it stands in a column of TREC files.",
+            f"System name '{one_line(name, 60)}' contains white space.",
+            "Use one word, as TREC files require.",
         )
     known = generated_of(project, generator.key)
     ranked = tops(project, [run], k).get(run, {})
@@ -102,7 +102,7 @@ def answers_as_responses(
     if not found:
         raise InputError(
             "no-answers-from-run",
-            f"{generator.name} has not answered from {run} at {k}.",
+            f"Generator {generator.name} has no answers from run {run} at k = {k}.",
             "Generate the answers first: exam answers generate.",
         )
     with project.transaction() as cursor:

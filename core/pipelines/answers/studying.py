@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.measures import Table
 from core.measures.answers import (
     RECALL_FAILURES,
@@ -25,7 +25,7 @@ from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
 from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
-from core.text import first_few, how_many
+from core.text import how_many
 
 Refined = Literal["confirmed", "proposed"]
 
@@ -83,9 +83,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
         InputError: the depth is not looked at.
     """
     if k not in evaluation.view.ks:
-        raise InputError(
-            "unknown-depth", f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}."
-        )
+        raise unknown_name("unknown-depth", "depth", k, evaluation.view.ks)
     every = list(evaluation.gold)
     with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
     told: dict[Measured, list[str]] = {
@@ -158,24 +156,23 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
             )
     if found:
         return found
-    verdicts = how_many(sum(map(len, known.values())), "verdicts")
+    verdicts = how_many(sum(map(len, known.values())), "human answer checks")
     if not known:
         raise InputError(
             "no-human-verdicts",
-            "There are no verdicts of people on answers to queries with gold answers.",
-            "Import some: exam import answer-verdicts FILE.",
+            "No human answer checks yet.",
+            "Import them: exam import answer-verdicts FILE.",
         )
     if not any(key in asked for key, _ in known):
         raise InputError(
             "no-verdicts-with-gold",
-            f"People gave {verdicts}, none of them on an answer to a query with gold answers, as judges need.",
-            "Import the queries with theirs, JSONL with query_id, text and answers on each line: on the Home screen, or"
-            " with exam import queries FILE.",
+            f"{verdicts}, but none for a query with gold answers.",
+            "Import queries as JSONL with query_id, text and answers: exam import queries FILE.",
         )
     raise InputError(
         "undecided-verdicts",
-        f"Of every answer to a query with gold answers as many say that it is right as that it is not ({verdicts}).",
-        "Choose one of those who say so, or import further verdicts: exam import answer-verdicts FILE.",
+        f"{verdicts}, but right and wrong are equally frequent for every answer.",
+        "Choose one assessor, or import more checks: exam import answer-verdicts FILE.",
     )
 
 
@@ -197,8 +194,8 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
     if not found:
         raise InputError(
             "no-verdicts-with-gold",
-            "No verdict is of a query with gold answers.",
-            "Import the queries with their answers.",
+            "No human answer check is for a query with gold answers.",
+            "Import the queries with their gold answers.",
         )
     return found
 
@@ -246,9 +243,7 @@ def agreement(
         GradingError: the encoder cannot be loaded.
     """
     if strange := [name for name in judges or () if name not in JUDGES]:
-        raise InputError(
-            "unknown-answer-judge", f"'{strange[0]}' is no judge of answers.", f"There are: {', '.join(JUDGES)}."
-        )
+        raise unknown_name("unknown-answer-judge", "answer check", strange[0], JUDGES)
     found = []
     models = answer_models(project, "judge")
     for name, judge in JUDGES.items():

@@ -82,9 +82,11 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
         lines.append("\\hline")
     lines.append("\\end{tabular}")
     judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
-    lines.append(f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; judge {judge}")
+    lines.append(
+        f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; answer check {judge}"
+    )
     if not evaluation.complete:
-        lines.append("% incomplete: answers or comparisons are missing or failed, and are left out")
+        lines.append("% incomplete: missing or failed answers and comparisons are left out")
     return "\n".join(lines) + "\n"
 
 

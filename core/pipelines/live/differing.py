@@ -150,7 +150,7 @@ def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops
     """Tops and answers of two runs, by query id; responses have no top of their own."""
     check_runs(project, [before, after])
     if k < 1:
-        raise InputError("depth-out-of-range", "The depth is below 1.", "Give one from 1.")
+        raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
     written = {name for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")}
     found = tops(project, [before, after], k)
     kept = {one.name: one.system for one in freezes(project)}

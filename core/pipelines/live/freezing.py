@@ -102,18 +102,18 @@ def freeze(
     """
     if name in run_names(project):
         raise InputError(
-            "name-taken", f"There is a run '{name}' already.", "A frozen run stays as it is: choose another name."
+            "name-taken", f"Run '{name}' already exists.", "Snapshots cannot be changed. Choose another name."
         )
     queries = asked_queries(project, query_ids)
     if not queries:
-        raise InputError("no-queries", "There are no queries with words.", "Import queries.")
+        raise InputError("no-queries", "No queries with texts.", "Import queries.")
     asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
     opened = next((one for one in freezes(project) if one.name == name), None)
     if opened is not None and opened.asked != asked:
         raise InputError(
             "freeze-of-another-request",
-            f"The freeze '{name}' was begun with another request.",
-            f"Go on with the file as it was, or give it up: exam target drop {name}.",
+            f"Snapshot '{name}' was started with another request.",
+            f"Use the original file, or discard the snapshot: exam target drop {name}.",
         )
     key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
     words = {query.query_id: query.text for query in queries}
@@ -126,11 +126,11 @@ def freeze(
         first, reason = next(iter(failed.items()))
         if not kept:
             drop_freeze(project, name, author)
-        hint = f"{len(kept):,} came and are kept. Freeze again as {name} to ask the others, or add --allow-failed."
+        hint = f"Kept {how_many(len(kept), 'responses')}. Repeat snapshot {name} to retry, or add --allow-failed."
         raise GradingError(
             "queries-failed",
-            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed; the first is {first}: {reason}.",
-            hint if kept else "Nothing was kept. See that the target is well.",
+            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed, first {first}: {reason}.",
+            hint if kept else "Nothing was kept. Check that the target works.",
         )
     given = {query_id: _read_back(one.given) for query_id, one in kept.items()}
     with project.transaction() as cursor:
@@ -203,8 +203,8 @@ def _ask(
         by = str(stopped).rstrip(".") or "Stopped from the keyboard"
         raise GradingError(
             "freeze-interrupted",
-            f"{by}: {came:,} of {len(queries):,} queries came and are kept.",
-            "Freeze again under the same name to ask the rest.",
+            f"{by}: responses to {came:,} of {how_many(len(queries), 'queries')} are kept.",
+            "Repeat the snapshot under the same name to ask the remaining queries.",
         ) from None
     finally:
         commit()
@@ -226,7 +226,7 @@ def read_answer(value: Any, target: Target) -> Given | str:
     if target.passages:
         listed = at_path(value, target.passages)
         if not isinstance(listed, list):
-            return f"there is no list at {target.passages}"
+            return f"no list at {target.passages}"
         for place, one in enumerate(listed[: target.k], 1):
             read = _passage(one, place, target)
             if isinstance(read, str):
@@ -237,7 +237,7 @@ def read_answer(value: Any, target: Target) -> Given | str:
     if target.answer:
         told = at_path(value, target.answer)
         if told is not None and not isinstance(told, str):
-            return f"there is no text at {target.answer}"
+            return f"no text at {target.answer}"
         answer = clean_text(told).strip() or None if told else None
     # By score as trec_eval orders them: what has none keeps the order in which it came.
     return Given(tuple(passages), answer)
@@ -246,11 +246,11 @@ def read_answer(value: Any, target: Target) -> Given | str:
 def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, float] | str:
     text = at_path(value, target.text) if target.text else None
     if text is not None and not isinstance(text, str):
-        return f"there is no text at {target.text}"
+        return f"no text at {target.text}"
     text = clean_text(text) if text and text.strip() else None
     name = at_path(value, target.id) if target.id else None
     if name is None and text is None:
-        return "it has neither an id nor a text"
+        return "no id and no text"
     passage_id = (
         str(name) if isinstance(name, str | int) and not isinstance(name, bool) else f"live-{_digest(text or '')}"
     )
@@ -258,7 +258,7 @@ def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, f
         return f"its id {fault}"
     score = at_path(value, target.score) if target.score else -float(place)
     if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        return f"there is no number at {target.score}"
+        return f"no number at {target.score}"
     return passage_id, text, float(score)
 
 

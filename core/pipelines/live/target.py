@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.graders import FetchMethod, Manners, checked_host
 from core.plain_yaml import read_yaml
 from core.text import quoted
@@ -88,30 +88,26 @@ def read_target(text: str, file: str) -> Target:
     Raises:
         InputError: it is no such file, or something in it cannot be used.
     """
-    hint = "It needs url, request (with {query}), and passages or answer: see the documentation of exam target."
+    hint = "Set url, request (with {query}), and passages or answer."
     told = read_yaml(text, file, hint)
     if not isinstance(told, dict):
-        raise InputError("invalid-target", f"{file} holds no fields of a target.", hint)
+        raise InputError("invalid-target", f"{file} is not a target file.", hint)
     known = {one.name: one for one in fields(Target)}
     if strange := sorted(str(name) for name in told if name not in known):
-        raise InputError(
-            "invalid-target",
-            f"{file} has {quoted(strange[0])}, which a target has not.",
-            f"It may have {', '.join(known)}.",
-        )
+        raise unknown_name("invalid-target", f"field of {file}:", strange[0], known)
     numbers = {"k": int, "concurrency": int, "attempts": int, "rate": (int, float), "timeout_s": (int, float)}
     for name, value in told.items():
         kind: Any = dict if name == "request" else numbers.get(name, str)
         if value is None or isinstance(value, bool) or not isinstance(value, kind):
-            raise InputError("invalid-target", f"The {name} of {file} is of another kind than it has to be.", hint)
+            raise InputError("invalid-target", f"Field {name} of {file} has the wrong type.", hint)
     if "url" not in told or "request" not in told or not (told.get("passages") or told.get("answer")):
-        raise InputError("invalid-target", f"{file} does not say where to ask, what to send, or what to read.", hint)
+        raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
     target = Target(**told)
     checked_host(target.url)
     if target.method not in get_args(FetchMethod):
-        raise InputError("invalid-target", f"The method of {file} is {quoted(target.method)}.", "Use POST or GET.")
+        raise InputError("invalid-target", f"Invalid method {quoted(target.method)} in {file}.", "Use POST or GET.")
     if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
-        raise InputError("invalid-target", f"{file} asks for no query, or for no passages.", hint)
+        raise InputError("invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint)
     for name in ("passages", "id", "text", "score", "answer"):
         path_of(getattr(target, name))
     return target
@@ -148,7 +144,7 @@ def path_of(path: str) -> list[str | int]:
         step = _STEP.match(path, at)
         if step is None:
             raise InputError(
-                "invalid-path", f"{quoted(path)} is no path.", "Write names with points between, and [0] or [*]."
+                "invalid-path", f"Invalid path {quoted(path)}.", "Use names separated by dots, with [0] or [*]."
             )
         steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
         at = step.end()

@@ -77,7 +77,7 @@ def measure_fall(
     board = leaderboard(project, measure, source, policy or Policy())
     if not board.per_query:
         raise InputError(
-            "no-scores-by-query", f"{source} has no scores by query.", "Name a source of judgments, or exam."
+            "no-scores-by-query", f"Source {source} has no scores per query.", "Use a source of judgments, or exam."
         )
     old, new = (board.per_query.get(run, {}) for run in (before, after))
     # A query that a freeze has nothing for scores 0 there, as on the leaderboard.
@@ -86,7 +86,7 @@ def measure_fall(
     if len(names) < 2:
         raise InputError(
             "too-few-queries",
-            "There are fewer than two queries to compare.",
+            "Fewer than two queries to compare.",
             "Import judgments, or grade the passages.",
         )
     drawn = np.random.default_rng(seed).integers(0, len(names), size=(SAMPLES, len(names)))

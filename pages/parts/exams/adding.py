@@ -12,27 +12,27 @@ from core.project import CLOSED_BOOK, ORACLE, Project
 from pages.parts.shared import model_place, ui
 
 KINDS = {
-    "random": "Chance",
-    "longest": "The longest choice",
-    "overlap": "Shared words",
-    "embedding": "The embedded model",
-    "transformers": "A model on this computer",
-    "openai": "A model behind an endpoint",
+    "random": "Random choice",
+    "longest": "Longest choice",
+    "overlap": "Word overlap",
+    "embedding": "Embedded model",
+    "transformers": "Model on this computer",
+    "openai": "Model behind an endpoint",
 }
-RETRIEVER_NAMES = {"bm25": "BM25", "embedding": "The embedded model", "hybrid": "Both, fused by rank"}
+RETRIEVER_NAMES = {"bm25": "BM25", "embedding": "Embedded model", "hybrid": "Both (rank fusion)"}
 LARGEST_K, MOST_WORKED = 20, 5
 
 
 def offer(project: Project, exam: str) -> None:
     """Places to add a student, and to rank passages for those that read what was retrieved."""
-    with st.popover("Add a student", icon=":material/person_add:", key="adding student"):
+    with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
         _student(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
         _retrieval(project, exam)
 
 
 def _student(project: Project) -> None:
-    kind = str(st.selectbox("Who answers", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
+    kind = str(st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
     contexts = [CLOSED_BOOK]
     if kind not in RULES or kind in READING_RULES:
         contexts += [ORACLE, *(one.name for one in retrievals(project))]
@@ -41,23 +41,25 @@ def _student(project: Project) -> None:
     with ui.errors():
         if kind not in RULES:
             settings = _model(kind)
-            icl = int(st.number_input("Worked items before the question", 0, MOST_WORKED, 0, key="student icl"))
+            icl = int(st.number_input("Worked items in the prompt", 0, MOST_WORKED, 0, key="student icl"))
         context = str(
             st.selectbox(
                 "Context", contexts, key="student context",
-                help="Closed book: the question alone. Oracle: the passage that the item was written from. Else what"
-                " was retrieved for the item.",
+                help="Closed book: only the question. Oracle: the source passage of the item. All others: passages"
+                " retrieved for the item.",
             )
         )  # fmt: skip
         k = 1
         if context not in (CLOSED_BOOK, ORACLE):
-            k = int(st.number_input("Passages", 1, LARGEST_K, 1, key="student k"))
-        name = st.text_input("Name", key="student name", placeholder="Made of what it is").strip()
-        if st.button("Add", type="primary", key="student add"):
+            k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
+        if st.button("Add examinee", type="primary", key="student add"):
             by = kind if kind in RULES else None
             with ui.errors():
                 made = add_student(project, Plan(by, settings, context, k, icl, name=name or None), ui.author())
-                st.toast(f"{ui.plain(made.name)} can sit the exam.", icon=":material/person_add:")
+                st.toast(
+                    f"Added {ui.plain(made.name)}. Run the exam to collect its answers.", icon=":material/person_add:"
+                )
                 st.rerun()
 
 
@@ -67,18 +69,18 @@ def _model(kind: str) -> dict[str, Any]:
         return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, "student model")}
     model = model_place.choose_local("", LOCAL_MODEL, "student local")
     per = st.selectbox(
-        "Likelihood of a choice, divided by its", NORMALISATIONS, NORMALISATIONS.index(NORMALISE), key="student per"
+        "Divide the likelihood of a choice by", NORMALISATIONS, NORMALISATIONS.index(NORMALISE), key="student per"
     )
     return {"back_end": "transformers", "model": model, "normalise": per}
 
 
 def _retrieval(project: Project, exam: str) -> None:
-    st.caption("Ranks the project's passages for each item by its question. A retrieval never changes.")
-    how = st.selectbox("By", RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
-    name = st.text_input("Name of the retrieval", str(how), key=f"retrieval name {how}").strip()
-    if st.button("Retrieve", type="primary", key="retrieve"):
+    st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
+    how = st.selectbox("Method", RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
+    name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
+    if st.button("Retrieve passages", type="primary", key="retrieve"):
         author = ui.author()
         with ui.errors(), st.spinner("Ranking passages"):
             items = make_retrieval(project, name, how, author, query_id=exam)
-            st.toast(f"Passages are ranked for {items} items.", icon=":material/search:")
+            st.toast(f"Items with ranked passages: {items:,}", icon=":material/search:")
             st.rerun()

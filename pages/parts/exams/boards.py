@@ -22,7 +22,7 @@ from core.pipelines import (
     only_right,
 )
 from core.project import Project
-from core.text import said_interval
+from core.text import how_many, said_interval
 from pages.parts.exams import charts
 from pages.parts.shared import address, ui
 from pages.parts.shared.html import visible
@@ -75,24 +75,22 @@ def board(sat: Sat) -> None:
     st.vega_lite_chart(charts.accuracy(sat.rows, known))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in known.items())
     st.container(key="baselines").caption(
-        f"Share of right answers among those given, with Wilson's 95 % interval. The dashed lines are {said}."
-        " A failure is neither right nor wrong; the last column counts it as wrong."
+        f"Accuracy is the share of right answers, with Wilson's 95 % interval. Dashed lines show {said}."
+        " Strict accuracy counts failed answers as wrong, accuracy leaves them out."
     )
     st.dataframe(
         {
-            "Student": [row.student.name for row in sat.rows],
+            "Examinee": [row.student.name for row in sat.rows],
             "Accuracy": [row.score.accuracy for row in sat.rows],
             "95 % interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
             "Right": [row.score.right for row in sat.rows],
             "Answered": [row.score.answered for row in sat.rows],
             "Failed": [row.score.failed for row in sat.rows],
             "Not asked": [row.score.missing for row in sat.rows],
-            "Failures as wrong": [row.score.strict_accuracy for row in sat.rows],
+            "Strict accuracy": [row.score.strict_accuracy for row in sat.rows],
         },
         hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Failures as wrong")
-        },
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Strict accuracy")},
     )
 
 
@@ -116,8 +114,8 @@ def models(sat: Sat) -> None:
         f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"
     )
     st.caption(
-        "The best accuracy over all numbers of worked items. Bold is the best retrieval for a model; closed book and"
-        " oracle do not compete."
+        "Best accuracy over all numbers of worked items. Bold marks the best retrieval of each model. Closed book and"
+        " oracle are not ranked."
     )
 
 
@@ -126,23 +124,23 @@ def topics(sat: Sat) -> None:
     rows = by_topic(sat.found)
     if not rows:
         ui.empty(
-            "There is nothing to show by topic.",
-            f"A cell needs {LEAST} answers of a student to items of one topic; items name their topic when they are"
-            " generated or imported.",
+            "No topic has enough answers",
+            f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come with generated or"
+            " imported items.",
         )
     st.vega_lite_chart(charts.topics(rows, [row.student.name for row in sat.rows]))
-    st.caption(f"Right answers, and how many were given. Cells of fewer than {LEAST} answers are left out.")
+    st.caption(f"Share of right answers and number of answers. Cells with fewer than {LEAST} answers are left out.")
 
 
 def two(sat: Sat) -> None:
     """Two students on the items that both answered, and the items that tell them apart."""
     names = [row.student.name for row in sat.rows]
     if len(names) < 2:
-        ui.empty("There is one student.", "Add another to compare it with.")
+        ui.empty("Only one examinee", "Add another examinee to compare with.")
     left, right, how = st.columns([3, 3, 2])
-    first = str(left.selectbox("First student", names, key="first", bind="query-params"))
+    first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
-    second = str(right.selectbox("Second student", others, key="second", bind="query-params"))
+    second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
     address.own("test", TESTS)
     test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
     wanted = {first, second}
@@ -161,21 +159,26 @@ def two(sat: Sat) -> None:
 
 def _verdict(one: Comparison) -> str:
     if one.p is None or one.adjusted is None or one.difference is None:
-        return "They cannot be told apart: they got the same items right."
+        return "**Not separated**: both got the same items right."
     better, worse = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
-    told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm's correction for all pairs of students"
-    on = f"on the {one.items:,} items that both answered"
+    told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm correction over all pairs of examinees"
+    on = f"on {how_many(one.items, 'items')} that both answered"
     if one.differ:
         by = abs(one.difference)
         return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
-    ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "they are even"
-    return f"**No difference is shown** {on}: {ahead} ({told})."
+    ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "equal accuracy"
+    return f"**Not separated** {on}: {ahead} ({told})."
 
 
 @ui.errors()
 def ability(sat: Sat) -> None:
     """What each component of the students adds, by item response."""
-    intervals = st.toggle("Intervals", key="intervals", bind="query-params", help="From 200 resamples of the items.")
+    intervals = st.toggle(
+        "Intervals",
+        key="intervals",
+        bind="query-params",
+        help="95 % intervals from 200 bootstrap samples of the items.",
+    )
     with st.spinner("Fitting abilities and items"):
         told = abilities(sat.project, sat.exam, intervals=intervals)
     for remark in told.remarks:
@@ -185,25 +188,27 @@ def ability(sat: Sat) -> None:
         parts = {
             "Factor": [row.factor for row in told.components],
             "Level": [row.level for row in told.components],
-            "Students": [row.students for row in told.components],
+            "Examinees": [row.students for row in told.components],
             "Accuracy": [row.accuracy for row in told.components],
-            "Adds": [row.ability.value for row in told.components],
+            "Effect": [row.ability.value for row in told.components],
             "Interval": [_interval(row.ability) for row in told.components],
-            "Beside the first": [row.difference.value if row.difference else None for row in told.components],
-            "Its interval": [_interval(row.difference) for row in told.components],
+            "Difference from first level": [
+                row.difference.value if row.difference else None for row in told.components
+            ],
+            "Interval of difference": [_interval(row.difference) for row in told.components],
         }
         st.dataframe(
             {name: values for name, values in parts.items() if intervals or "interval" not in name.lower()},
             hide_index=True,
             placeholder="–",
-            column_config=_decimals("Accuracy", "Adds", "Beside the first"),
+            column_config=_decimals("Accuracy", "Effect", "Difference from first level"),
         )
-    st.markdown("**Students**")
+    st.markdown("**Examinees**")
     ordered = sorted(told.students, key=lambda row: -row.ability.value)
     bounds = {"Interval": [_interval(row.ability) for row in ordered]} if intervals else {}
     st.dataframe(
         {
-            "Student": [row.student for row in ordered],
+            "Examinee": [row.student for row in ordered],
             "Ability": [row.ability.value for row in ordered],
             **bounds,
             "Accuracy": [row.accuracy for row in ordered],
@@ -212,11 +217,13 @@ def ability(sat: Sat) -> None:
         hide_index=True,
         column_config=_decimals("Ability", "Accuracy"),
     )
-    st.caption("Abilities are relative to the mean of all students; what a component adds is relative to its factor's.")
+    st.caption("Abilities are relative to the mean of all examinees. Effects are relative to the mean of their factor.")
     st.markdown("**Fit**")
     names, means, spreads = zip(*told.statistics.table, strict=True)
-    st.dataframe({"Of": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimals("Mean", "SD"))
-    st.caption("Accuracy and ability are over students; RMSE, d, b and g are over items.")
+    st.dataframe(
+        {"Quantity": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimals("Mean", "SD")
+    )
+    st.caption("Accuracy and ability are averaged over examinees. RMSE, d, b and g are averaged over items.")
 
 
 def _interval(one: Bounded | None) -> str:

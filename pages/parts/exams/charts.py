@@ -45,7 +45,7 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
     base = {
         "y": word("student", sort=names, axis=axis),
         "tooltip": [
-            word("student", title="Student"), number("accuracy", title="Accuracy", format=".3f"),
+            word("student", title="Examinee"), number("accuracy", title="Accuracy", format=".3f"),
             word("right", title="Right"),
         ],
     }  # fmt: skip
@@ -62,7 +62,8 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
         layer("rule", base | {"x": number("low", title="Accuracy", scale=scale), "x2": {"field": "high"}},
               color=charts.GREY),
         layer("circle", shown, size=60, color=charts.ACCENT, opacity=1),
-        over(lines, layer("rule", {"x": number("share"), "tooltip": [word("what"), number("share", format=".1%")]},
+        over(lines, layer("rule", {"x": number("share"), "tooltip": [word("what", title="Baseline"),
+                                                                    number("share", title="Accuracy", format=".1%")]},
                           strokeDash=[4, 4], color=charts.GREY)),
         height=HEIGHT * max(2, len(rows)) + AROUND,
     )  # fmt: skip
@@ -93,7 +94,7 @@ def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
                         "orient": "top"}),
         "y": word("student", sort=list(order), title=None,
                   axis={"labelExpr": charts.name_labels(order), "labelLimit": 0, "labelFlush": False}),
-        "tooltip": [word("student", title="Student"), word("topic", title="Topic"), word("said", title="Right")],
+        "tooltip": [word("student", title="Examinee"), word("topic", title="Topic"), word("said", title="Right")],
     }  # fmt: skip
     colour = number("accuracy", scale={"domain": [0, 1], "range": ["#f1f3f5", "#7fa3cf"]}, legend=None)
     text = {"text": word("said"), "color": {"value": "#1d232b"}}
@@ -106,7 +107,7 @@ def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
 
 
 def information(
-    curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = (), title: str = "Mean information of an item"
+    curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = (), title: str = "Mean information per item"
 ) -> Spec:
     """Values over ability, a line a name.
 
@@ -135,7 +136,7 @@ def information(
             "y": number("information", title=title),
             "color": colour,
             "tooltip": [
-                word("name", title="Of"), number("ability", title="Ability", format=".1f"),
+                word("name", title="Curve"), number("ability", title="Ability", format=".1f"),
                 number("information", title=title, format=".3f"),
             ],
         },

@@ -21,16 +21,16 @@ def summary(known: ExamStatistics) -> None:
         if known.without_key:
             st.metric(
                 "Without a key", f"{known.without_key:,}", width="content",
-                help="No choice is the right one: nobody can be graded by them.",
+                help="Items without a right choice. Answers to them cannot be graded.",
             )  # fmt: skip
         letter = known.fixed_letter or "A"
         st.metric(
             f"Always {letter}", ui.percent(known.fixed_answer), width="content",
-            help="What a student earns that gives this letter to every item, the most frequent key.",
+            help="Accuracy of answering every item with this letter, the most frequent key.",
         )  # fmt: skip
         st.metric(
             "Longest choice", ui.percent(known.longest_answer), width="content",
-            help="The share of items whose key is at least as long as every choice.",
+            help="Share of items whose key is at least as long as every other choice.",
         )  # fmt: skip
 
 
@@ -60,15 +60,15 @@ def listing(project: Project, items: Sequence[Item]) -> None:
 def details(known: ExamStatistics) -> None:
     """How items came about, what they ask, and what about."""
     if (made := known.making) is not None:
-        st.markdown("**How the items came about**")
+        st.markdown("**Origin of the items**")
         steps, numbers = zip(*made.table, strict=True)
         st.dataframe({"Step": steps, "Items": numbers}, hide_index=True, placeholder="–")
     if known.question_length is not None:
-        st.caption(f"A question has {known.question_length:.0f} characters on average.")
+        st.caption(f"Average question length: {known.question_length:.0f} characters")
     left, right = st.columns(2)
     for column, title, counts in (
         (left, "Question words", known.question_types),
-        (right, "Topics", {name or "not stated": count for name, count in known.topics.items()}),
+        (right, "Topics", {name or "no topic": count for name, count in known.topics.items()}),
     ):
         with column:
             st.markdown(f"**{title}**")

@@ -22,23 +22,24 @@ from core.pipelines import (
     value_row,
 )
 from core.project import Project
+from core.text import how_many
 from pages.parts.exams.item import show
-from pages.parts.exams.worth import going, retire_all
+from pages.parts.exams.worth import RETIRING, going, retire_all
 from pages.parts.shared import presses, ui
 
 BOUNDS = {
     "extra_gram": (
         "Extra-candidate, n-grams (t1)",
-        "A wrong choice is in the source more literally than the right one.",
+        "A wrong choice shares more word sequences with the source than the right one.",
     ),
-    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is nearer to the source than the right one."),
-    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice says nearly the same words as the right one."),
+    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is closer to the source than the right one."),
+    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice has nearly the same words as the right one."),
     "intra_embedding": ("Intra-candidate, meaning (t4)", "A wrong choice means nearly the same as the right one."),
     "intra_rouge": (
         "Intra-candidate, ROUGE-L",
-        "The longest common sequence of words; not part of the paper's filters.",
+        "Two choices share a long word sequence. This filter is not in the paper.",
     ),
-    "near": ("Near-duplicates", "Two items ask nearly the same."),
+    "near": ("Near-duplicates", "Two items ask nearly the same question."),
 }
 """Title and meaning of each threshold."""
 
@@ -60,14 +61,14 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
     with st.spinner("Comparing choices, sources and items"):
         values = item_values(project, exam)
     if not values:
-        ui.empty("There is no active item.", "Restore one in the question bank.", "question_bank")
+        ui.empty("No active items", "Restore an item in the question bank.", "question_bank")
     accepted = last_acceptance(project, exam)
     found = judged(values, _thresholds(accepted.thresholds if accepted else usual_thresholds(values)))
     falling = [one for one in found if one.hits]
     counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
-    st.markdown(f"**{len(falling)} of {len(found)} items would fall**")
+    st.markdown(f"**{len(falling)} of {how_many(len(found), 'items')} would fail a filter**")
     if not falling:
-        st.caption("At these thresholds no filter finds anything.")
+        st.caption("All items pass at these thresholds.")
         return
     st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
     gone = going(project, exam)
@@ -83,25 +84,27 @@ def draw_proposed(project: Project, exam: str) -> None:
         ui.show_error(error)
         return
     if all(one.item.proposal_key is None for one in values):
-        ui.empty("No open proposals.", "Let a model write items above.")
+        ui.empty("No open proposals", "Write items with a model above.")
     thresholds = _thresholds(usual_thresholds(values), "proposed ")
     checked = judged(values, thresholds)
     proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
     passing = sum(not one.hits for one in proposed)
-    st.markdown(f"**{passing} of {len(proposed)} proposed items pass**")
+    st.markdown(f"**{passing} of {how_many(len(proposed), 'proposed items')} pass all filters**")
     if (
-        presses.button(f"Accept the {passing} that pass", type="primary", disabled=not passing, key="accept passing")
+        presses.button(
+            f"Accept {how_many(passing, 'passing items')}", type="primary", disabled=not passing, key="accept passing"
+        )
         and ui.author()
     ):
         with ui.errors():
             accept_passing(project, checked, thresholds, ui.author())
-            st.toast("Accepted into your drafts. Save them in the question bank.", icon=":material/edit_note:")
+            st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
             st.rerun()
     columns = zip(*(value_row(one.values) for one in proposed), strict=True)
     picked = st.dataframe(
         {
             "Item": [one.item.text for one in proposed],
-            "Breaks": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
+            "Failed filters": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
             **dict(zip(VALUE_COLUMNS, columns, strict=True)),
         },
         hide_index=True,
@@ -126,15 +129,15 @@ def _thresholds(usual: Thresholds, prefix: str = "") -> Thresholds:
         for at, (name, (title, about)) in enumerate(BOUNDS.items()):
             given[name] = columns[at % 3].number_input(
                 title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"{prefix}threshold {name}",
-                placeholder="Does not count", help=f"{about} Empty: the filter does not count.",
+                placeholder="Off", help=f"{about} Empty: the filter is off.",
             )  # fmt: skip
         alone = st.checkbox(
-            "Questions that name a paper, a study or the documentation fall",
+            "Fail questions that name a paper, a study or documentation",
             usual.self_contained,
             key=f"{prefix}self-contained",
         )
         st.caption(
-            "They begin at those at which the items were accepted, or where each removes at most 5 % of the items."
+            "Defaults: the thresholds of the last acceptance, or values that each remove at most 5 % of the items."
         )
     return replace(usual, self_contained=alone, **given)
 
@@ -150,8 +153,8 @@ def _list(project: Project, falling: Sequence[Checked]) -> None:
             # Which pattern found a word that names the source is no measure of anything.
             "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
             "Threshold": [hit.threshold for _, hit in rows],
-            "This": [hit.one for _, hit in rows],
-            "Beside this": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
+            "Text": [hit.one for _, hit in rows],
+            "Compared with": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
         },
         hide_index=True,
         placeholder="–",
@@ -168,10 +171,10 @@ def _list(project: Project, falling: Sequence[Checked]) -> None:
         {rows[at][0].item.question_id: rows[at][0].item for at in picked.selection.rows if at < len(rows)}.values()
     )
     if not chosen:
-        st.caption("Select items to look at them, or to retire them.")
+        st.caption("Select items to see them or to retire them.")
         return
     if presses.button(
-        f"Retire {len(chosen)} {'item' if len(chosen) == 1 else 'items'} in my drafts", icon=":material/remove_circle:"
+        f"Retire {how_many(len(chosen), 'items')}", icon=":material/remove_circle:", help=RETIRING, key="retire falling"
     ):
         retire_all(project, [item.question_id for item in chosen])
         st.rerun()

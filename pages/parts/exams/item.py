@@ -26,20 +26,20 @@ def show(project: Project, item: Item) -> None:
     choices = "".join(
         f'<li{" class=key" if at == item.key_position else ""} dir="auto">'
         f'<span class="letter">{ascii_uppercase[at]})</span> {visible(choice)}'
-        f"{' <span class=dim>the right one</span>' if at == item.key_position else ''}</li>"
+        f"{' <span class=dim>right choice</span>' if at == item.key_position else ''}</li>"
         for at, choice in enumerate(item.choices)
     )
     topic = f'<div class="dim">{visible(item.topic)}</div>' if item.topic else ""
     source = (
         f'<div class="source" dir="auto">{visible(item.source_text)}</div>'
         if item.source_text
-        else '<div class="dim">The passage that it was written from is not known.</div>'
+        else '<div class="dim">The source passage of this item is unknown.</div>'
     )
     st.html(
         f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{visible(item.text)}</div>'
         f"<ol>{choices}</ol>{source}</div>"
     )
     with st.container(horizontal=True):
-        ui.go("question_bank", "Edit it in the bank", query=item.query_id)
+        ui.go("question_bank", "Edit in the question bank", query=item.query_id)
         if item.source_passage_id:
             st.caption(f"Source: passage {ui.plain(item.source_passage_id)}")

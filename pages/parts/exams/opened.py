@@ -10,8 +10,8 @@ from core.project import Project
 from pages.parts.shared import ui
 
 HOW = (
-    "Import an exam on the Home screen, write questions of the kind choice in the question bank, or let a model write"
-    " items from the passages: on the Exam screen, or with the command exam items generate."
+    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
+    " items from passages, on the Exam screen or with the command exam items generate."
 )
 
 
@@ -27,13 +27,13 @@ def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
     for item in proposed_items(project) if proposed else ():
         found.setdefault(item.query_id, [])
     if not found:
-        ui.empty("There is no exam yet.", HOW, "home", code="no-exam")
+        ui.empty("No exam yet", HOW, "home", code="no-exam")
     if len(found) == 1:
         return next(iter(found.items()))
     names = ui.told_apart({query.query_id: query.text for query in overview(project) if query.query_id in found})
     wanted = st.query_params.get("exam")
     if wanted is not None and wanted not in found:
-        st.warning(f"There is no exam {ui.plain(wanted)} here. This is the first one.", icon=":material/info:")
+        st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
         del st.query_params["exam"]
     picked = st.selectbox(
         "Exam", list(found), format_func=names.__getitem__, key="exam", bind="query-params", width=420

@@ -22,17 +22,18 @@ SHOWN = "planted in"
 
 def offer(project: Project, exam: str) -> None:
     """A button that plants bad items, and what each criterion found of them."""
-    st.markdown("**Would these numbers find bad items here?**")
+    st.markdown("**Test of the criteria**")
     here = (project.path, exam)
-    if presses.button("Plant bad items and look", icon=":material/bug_report:", key="plant"):
+    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
         st.session_state[SHOWN] = here
     if st.session_state.get(SHOWN) != here:
         st.container(key="not-planted").caption(
-            "Spoils some items in a copy of the answers, and counts how many of them each criterion puts last."
+            "Spoils some items in a copy of the answers, then counts how many each criterion ranks last."
+            " The project does not change."
         )
         return
     with ui.errors():
-        with st.spinner("Planting bad items and fitting again"):
+        with st.spinner("Spoiling items and fitting the model again"):
             found = planted(project, exam)
         _table(found)
 
@@ -49,8 +50,7 @@ def _table(found: list[Planting]) -> None:
         },
     )
     st.container(key="planted").caption(
-        f"Of {one.items} items {one.planted} were spoilt in a copy of the answers, and everything was fitted again: so"
-        f" many of the {one.planted} are among the {one.last} that a criterion puts last, the mean of {TIMES} times"
-        f" with other items. By chance it would be {one.by_chance:.1f}. Poor items that the exam has by itself are"
-        " among the last, too. Nothing was changed."
+        f"Of {one.items} items, {one.planted} were spoilt in a copy of the answers. The table shows how"
+        f" many are among the {one.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
+        f" would be {one.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
     )

@@ -9,8 +9,9 @@ import streamlit as st
 from core.measures.item_response import FEWEST_ITEMS, Improvement
 from core.pipelines import Item
 from core.project import Project
+from core.text import how_many
 from pages.parts.exams import charts
-from pages.parts.exams.worth import going, retire_all
+from pages.parts.exams.worth import RETIRING, going, retire_all
 from pages.parts.shared import presses, ui
 
 CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
@@ -24,13 +25,13 @@ def draw(project: Project, exam: str, items: Sequence[Item], found: Improvement)
         {
             "Items": [step.items for step in found.steps],
             "Mean information": [step.information for step in found.steps],
-            "Ranking beside the whole exam": [step.ranking for step in found.steps],
-            "Would drop": [len(step.dropped) for step in found.steps],
+            "Rank correlation with the full exam": [step.ranking for step in found.steps],
+            "Items to drop": [len(step.dropped) for step in found.steps],
         },
         hide_index=True,
         column_config={
             name: st.column_config.NumberColumn(format="%.3f")
-            for name in ("Mean information", "Ranking beside the whole exam")
+            for name in ("Mean information", "Rank correlation with the full exam")
         },
     )
     if found.stopped:
@@ -43,15 +44,19 @@ def _held_out(found: Improvement) -> None:
     held = found.held_out
     if held is None:
         st.caption(
-            "There are too few students to choose the items by one half and look at the other: that information rises"
-            " above is no proof, since what tells much on these students is what stays."
+            "Too few examinees for a held-out check. The items were chosen by the same examinees, so the rise in"
+            " information may be overfitted."
         )
         return
-    ranking = "" if held.ranking is None else f"; their ranking correlates at {held.ranking:z.3f} with that before"
+    ranking = (
+        ""
+        if held.ranking is None
+        else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
+    )
     st.markdown(
-        f"**On students who had no say in it** ({held.students}): the other half would drop {held.dropped} items,"
-        f" {held.shared} of them as all students together would. Mean information goes from {held.before:.3f} to"
-        f" {held.after:.3f}{ranking}."
+        f"**Held-out examinees** ({held.students}): the other half would drop {how_many(held.dropped, 'items')}."
+        f" All examinees together would drop {held.shared} of these. Mean information changes from"
+        f" {held.before:.3f} to {held.after:.3f}.{ranking}"
     )
 
 
@@ -62,11 +67,9 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
     rows = [row for row in found.retire if row.item in active]
     if not rows:
         more = " more" if gone else ""
-        st.caption(f"Nothing{more} would be dropped. An exam is not made shorter than {FEWEST_ITEMS} items.")
+        st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
         return
-    st.container(key="would-drop").markdown(
-        f"**It would drop {len(rows)} items.** Nothing leaves the exam until you say so and save the bank."
-    )
+    st.container(key="would-drop").markdown(f"**{how_many(len(rows), 'items')} to retire.** {RETIRING}")
     chosen = st.data_editor(
         {
             "Retire": [True] * len(rows),
@@ -75,10 +78,10 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
             "d": [row.d for row in rows],
             "Item-rest": [row.item_rest for row in rows],
             "Accuracy": [row.accuracy for row in rows],
-            "What is seen": [row.reason for row in rows],
+            "Diagnosis": [row.reason for row in rows],
         },
         hide_index=True,
-        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "What is seen"],
+        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "Diagnosis"],
         key=f"to retire {[row.item for row in rows]}",
         column_config={
             "Item": st.column_config.TextColumn(width="large"),
@@ -90,7 +93,7 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
     )
     wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
     if presses.button(
-        f"Retire {len(wanted)} in my drafts",
+        f"Retire {how_many(len(wanted), 'items')}",
         icon=":material/remove_circle:",
         type="primary",
         disabled=not wanted,

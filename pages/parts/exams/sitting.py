@@ -21,21 +21,21 @@ def offer(project: Project, exam: str) -> None:
     if not missing and not failed:
         return
     with st.popover(
-        "Sit the exam", icon=":material/edit_square:", type="primary" if missing else "secondary", key="sitting"
+        "Run the exam", icon=":material/edit_square:", type="primary" if missing else "secondary", key="sitting"
     ):
-        st.markdown(f"**{missing:,}** answers are missing, **{failed:,}** failed.")
-        again = st.checkbox("Ask again what failed", value=not missing, disabled=not failed, key="sit again")
+        st.markdown(f"**{missing:,}** to answer, **{failed:,}** failed")
+        again = st.checkbox("Retry failed answers", value=not missing, disabled=not failed, key="sit again")
         calls = st.number_input(
-            "Calls of models at most", 1, None, None, key="sit calls", placeholder="No cap",
-            help="Rules call no model.",
+            "Call limit", 1, None, None, key="sit calls", placeholder="No limit",
+            help="Calls of models. Examinees that answer by a rule make none.",
         )  # fmt: skip
-        cost = st.number_input("Cost at most", 0.0, None, None, key="sit cost", placeholder="No cap")
+        cost = st.number_input("Cost limit", 0.0, None, None, key="sit cost", placeholder="No limit")
         patience = Sit.patience
         # A student of an earlier version may have a back end that was removed.
         known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
         if any(back_end_name(parameters) == "openai" for parameters in known):
             patience = background.choose_patience("sit patience")
-        if st.button("Begin", type="primary", key="sit begin"):
+        if st.button("Start", type="primary", key="sit begin"):
             request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
             with ui.errors():
@@ -45,4 +45,4 @@ def offer(project: Project, exam: str) -> None:
 
 def progress(project: Project) -> None:
     """The sitting that runs, or how the last one of this server ended."""
-    background.accompany_steps(project, current_sitting, "Sit the exam")
+    background.accompany_steps(project, current_sitting, "Run the exam")

@@ -23,6 +23,7 @@ from core.measures.item_response import (
 )
 from core.pipelines import Item, Responses, retire, retired_in_drafts
 from core.project import Project
+from core.text import how_many
 from pages.parts.exams import charts
 from pages.parts.exams.item import show
 from pages.parts.shared import presses, ui
@@ -30,6 +31,8 @@ from pages.parts.shared import presses, ui
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
 MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
 ESTIMATOR_NAMES = {"map": "Most probable", "paper": "The paper's boxes"}
+RETIRING = "The items stay in the exam until you save the question bank."
+"""What a button that retires items says of itself."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,14 @@ class Settings:
 
 def settings() -> Settings:
     """Widgets for the model and the estimator."""
-    with st.popover("Model", icon=":material/tune:", help="What is fitted to the answers", key="choosing model"):
+    with st.popover(
+        "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
+    ):
         model = st.selectbox("Model", MODELS, index=MODELS.index("3pl"), format_func=MODEL_NAMES.__getitem__,
                              key="model", bind="query-params")  # fmt: skip
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
-                                 key="estimator", bind="query-params")  # fmt: skip
+                                 key="estimator", bind="query-params",
+                                 help="Most probable uses priors. The paper's boxes uses bounds instead.")  # fmt: skip
     return Settings(cast(Model, model), cast(EstimatorName, estimator))
 
 
@@ -76,8 +82,8 @@ def draw(
             "d": [_held(row, "d") for row in rows],
             "b": [_held(row, "b") for row in rows],
             "g": [_held(row, "g") for row in rows],
-            "Bloom": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
-            "What is seen": [row.reason for row in rows],
+            "Bloom's level": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
+            "Diagnosis": [row.reason for row in rows],
         },
         hide_index=True,
         on_select="rerun",
@@ -85,13 +91,17 @@ def draw(
         key="worth of items",
         column_config={
             "Item": st.column_config.TextColumn(width="large"),
-            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Information", "Item-rest")},
+            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Information")},
+            "Item-rest": st.column_config.NumberColumn(
+                format="%.3f",
+                help="Correlation of this item with the examinee's other answers. If it is low, the answers hardly"
+                " depend on ability, even if d is high.",
+            ),
         },
     )  # fmt: skip
     st.caption(
-        "Least information at the students' abilities first. d is discrimination, b difficulty, g the chance to guess;"
-        " * marks a number that the estimator's bounds hold. Item-rest is the correlation with a student's other"
-        " answers: where answers do not depend on ability, d says little, and these two find it out."
+        "Sorted by information at these examinees' abilities, lowest first. d is discrimination, b is difficulty and g"
+        " is the guessing probability. An asterisk marks a bound of the estimator."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
     _retiring(project, exam, [by_id[row.item] for row in chosen])
@@ -110,11 +120,13 @@ def _held(row: ItemWorth, kind: str) -> str:
 def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
     gone = going(project, exam)
     active = [item for item in chosen if item.active and item.question_id not in gone]
-    what = "item" if len(active) == 1 else "items"
     if not active:
-        st.caption("Select items to see their words and curves, or to retire them.")
+        st.caption("Select items to see their text and curves or to retire them.")
     elif presses.button(
-        f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:", key="retire worthless"
+        f"Retire {how_many(len(active), 'items')}",
+        icon=":material/remove_circle:",
+        key="retire worthless",
+        help=RETIRING,
     ):
         retire_all(project, [item.question_id for item in active])
         st.rerun()
@@ -125,11 +137,11 @@ def going(project: Project, exam: str) -> set[str]:
     found = retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):
-            what = "item is" if len(found) == 1 else "items are"
             st.container(key="retired-drafts", width="content").caption(
-                f":material/edit_note: {len(found):,} {what} retired in your drafts, and count until you save."
+                f":material/edit_note: Your unsaved changes retire {how_many(len(found), 'items')}."
+                " They count until you save."
             )
-            ui.go("question_bank", "Save or undo in the bank", query=exam)
+            ui.go("question_bank", "Save or discard in the question bank", query=exam)
     return found
 
 
@@ -139,7 +151,7 @@ def retire_all(project: Project, question_ids: Sequence[str]) -> None:
     with ui.errors():
         retire(project, question_ids, author)
         st.toast(
-            f"{len(question_ids)} retired in your drafts. Save or undo that in the question bank.",
+            f"Retired {how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question bank.",
             icon=":material/edit_note:",
         )
 
@@ -163,14 +175,14 @@ def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
         return
     few = told.fit.items.some([told.items.index(row) for row in chosen])
     for title, values in (
-        ("Chance of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
+        ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
     ):  # fmt: skip
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
         st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist(), title))
 
 
 def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:
-    st.markdown("**Where the exam tells abilities apart**")
+    st.markdown("**Information by ability**")
     scheme = st.segmented_control(
         "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
         required=True, bind="query-params", label_visibility="collapsed",
@@ -184,9 +196,9 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
         curves |= {f"{part.name} ({part.items})": part.values.tolist() for part in parts}
     st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist()))
     st.caption(
-        "The ticks are the students."
+        "Each tick is an examinee."
         + (
-            f" Too few items for a curve: {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
+            f" Too few items for a curve of {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
             if few
             else ""
         )

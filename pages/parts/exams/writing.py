@@ -21,8 +21,8 @@ def offer(project: Project) -> None:
     running = current_writing(project)
     if running is not None and not running.over:
         return
-    with st.popover("Let a model write items", icon=":material/edit_note:", key="writing items"):
-        st.caption("One item a passage. What comes is a proposal until you accept it, and in the bank once you save.")
+    with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
+        st.caption("The model proposes one item per passage. Accept proposals and save the question bank to use them.")
         settings = drafting_model.choose(project, "writer")
         if settings is None:
             return
@@ -30,7 +30,7 @@ def offer(project: Project) -> None:
         with ui.errors():
             tag = _price(project, settings, wanted)
             if not tag.calls:
-                st.caption("There is no passage left that this model was not asked about.")
+                st.caption("No passages left: this model was already asked about all of them.")
                 return
             show_tag(tag, settings["model"])
             _begin(project, settings, wanted)
@@ -39,17 +39,17 @@ def offer(project: Project) -> None:
 def _wanted(project: Project) -> Wanted:
     left, right = st.columns(2)
     domain = left.text_input(
-        "What the passages are of", placeholder=Wanted.domain, key="writer domain", help="The prompt says it."
+        "Subject of the passages", placeholder=Wanted.domain, key="writer domain", help="Named in the prompt."
     ).strip()
     number = right.number_input(
-        "Passages at most", 1, None, USUAL_NUMBER, key="writer number", help="Drawn by chance. Empty: all of them.",
+        "Passage limit", 1, None, USUAL_NUMBER, key="writer number", help="Passages are drawn at random.",
         placeholder="All",
     )  # fmt: skip
     run = left.selectbox(
-        "From", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages", key="writer run",
-        help="Only the passages that a run ranks; their query is the topic of the item.",
+        "Passages from", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages",
+        key="writer run", help="Only passages that this run ranks. Their query becomes the topic of the item.",
     )  # fmt: skip
-    exam = right.text_input("Exam", EXAM, key="writer exam", help="The query that the items belong to.").strip()
+    exam = right.text_input("Exam", EXAM, key="writer exam", help="Query that the items belong to.").strip()
     return Wanted(exam or EXAM, domain or Wanted.domain, run=run or None, limit=None if number is None else int(number))
 
 
@@ -62,8 +62,8 @@ def _price(project: Project, settings: dict[str, str], wanted: Wanted) -> PriceT
 
 def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
     left, right = st.columns(2)
-    calls = left.number_input("Calls at most", 1, None, None, key="writer calls", placeholder="No cap")
-    cost = right.number_input("Money at most", 0.0, None, None, key="writer money", placeholder="No cap")
+    calls = left.number_input("Call limit", 1, None, None, key="writer calls", placeholder="No limit")
+    cost = right.number_input("Cost limit", 0.0, None, None, key="writer money", placeholder="No limit")
     patience = Request.patience
     if settings.get("back_end") == "openai":
         patience = background.choose_patience("writer patience")
@@ -92,15 +92,15 @@ def _ended(writing: BackgroundWriting) -> None:
     report = writing.report
     if report is None:
         return
-    said = f"{len(report.keys):,} items from {report.asked:,} passages are proposed."
+    said = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
     if report.stopped:
-        said += f" {report.stopped:,} passages were not asked about: begin again to go on there."
+        said += f" Passages left: {report.stopped:,}. Start again to continue."
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key="items-written").markdown(said if report.keys else f":material/warning: {said}")
         if report.keys:
-            ui.go("question_bank", "Decide on the proposals", query=writing.wanted.query_id)
+            ui.go("question_bank", "Review the proposals", query=writing.wanted.query_id)
     if report.failed:
-        with st.expander(f"Passages that gave no item ({len(report.failed):,})"):
+        with st.expander(f"Passages without an item ({len(report.failed):,})"):
             for failure in report.failed[:SHOWN_FAILURES]:
                 st.caption(ui.plain(failure.reason))
             if len(report.failed) > SHOWN_FAILURES:
