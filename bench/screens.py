@@ -96,7 +96,7 @@ def screens(tiny: bool) -> Iterator[Figure]:
         took = []
         for turn in range(times + 1):
             took.append(_timed(page, _choose("By budget"), turn, "location.href"))
-            _timed(page, _choose("Board"), turn, "location.href")
+            _timed(page, _choose("Leaderboard"), turn, "location.href")
         # The first time fills the caches, as the first visit of the other screens does.
         del took[0]
         yield _figure("screen: By budget", took, opened["leaderboard"], 700)

@@ -15,7 +15,7 @@ VIEWS = {
     "Roles": roles.draw,
     "Paper": paper.draw,
 }
-PLAN = "Plan another"
+PLAN = "Plan another audit"
 
 ui.begin()
 project = ui.project()
@@ -26,7 +26,9 @@ if not known:
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     audit = opened.choose(known)
-    view = views.choose([*VIEWS, PLAN])
+    view = views.choose(
+        [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
+    )
 if view == PLAN:
     beginning.form(project, opened.free_name(known))
 else:

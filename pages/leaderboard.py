@@ -41,14 +41,13 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
         return ""
     lacks = readiness(project, basis(project, policy))
     ungraded = sum(board.ungraded.values())
-    missing = {"ungraded": ungraded, "failed or on passages without text": board.needed - board.usable - ungraded}
+    missing = {"ungraded": ungraded, "failed or without text": board.needed - board.usable - ungraded}
     if ungraded == lacks.ungraded:
-        missing = {"ungraded": ungraded, "failed": lacks.failed, "on passages without text": lacks.without_text}
+        missing = {"ungraded": ungraded, "failed": lacks.failed, "without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
     return (
-        f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
-        f" ({board.usable / board.needed:.1%}); missing: {reasons}."
-        + (" What to grade next stands under *By budget*." if ungraded else "")
+        f":material/info: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}) are"
+        f" graded. Not graded: {reasons}." + (" *By budget* lists the pairs to grade next." if ungraded else "")
     )
 
 
@@ -58,7 +57,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
     found: list[Column] = []
     if board.usable < board.needed:
         shares = labelled(project, policy, policy.cutoff)
-        about = f"Of its top {policy.cutoff}. What has no label counts as not relevant."
+        about = f"Share of the top {policy.cutoff} with a label. Passages without a label count as not relevant."
         found.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
         about = f"Within the standard error of {board.reference.run}"
@@ -73,22 +72,22 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
 def told_apart(board: Leaderboard, groups: Alike) -> str:
     """Whether the best systems differ, in a sentence."""
     if groups.untested:
-        return f":material/help: Which systems differ cannot be tested: {ui.plain(groups.untested[0])}"
+        return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
     if len(board.systems) < 2:
         return ""
     name = significance.TEST_NAMES[screen.test]
     test = f"{name[0].lower()}{name[1:]} over {len(board.query_ids)} queries, corrected by Holm's method"
     first = next((last for first, last in groups.groups if first == 0), 0)
-    best = f"No two of the best {first + 1} systems differ" if first else "The best system differs from the second"
-    if first == 1:
-        best = "The best two systems do not differ"
+    best = (
+        f"The best {first + 1} systems are not separated" if first else "The best system is separated from the second"
+    )
     if first + 1 == len(board.systems):
-        best = "No two of these systems differ" if first > 1 else "These two systems do not differ"
+        best = "These systems are not separated"
     kind = "Gold" if board.source == "gold" else "Exam"
-    beside = " A bracket joins systems of which no two differ." if groups.groups else ""
+    beside = " Brackets join systems that are not separated." if groups.groups else ""
     return (
         f"**{best} by {kind} {ui.plain(board.measure)}** ({test}).{beside} ± is one standard error."
-        " Point at a system to see which others it cannot be told apart from."
+        " Hover over a system to highlight the systems that are not separated from it."
     )
 
 
@@ -108,9 +107,7 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
-        st.container(key="unknown-system").info(
-            ui.plain(f"There is no system {run} on this board."), icon=":material/help:"
-        )
+        st.container(key="unknown-system").info(ui.plain(f"Unknown system '{run}'."), icon=":material/help:")
     board_table.draw(mine, official, groups, further, opened, follow)
 
 
@@ -122,9 +119,11 @@ imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
 st.html(f"<style>{STYLE}</style>")
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
-    view = views.choose([BOARD, *VIEWS])
+    view = views.choose(
+        [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")
+    )
     more = st.popover(
-        "More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold", key="more"
+        "More", icon=":material/tune:", help="Official measure, ties, queries, tests, gold passages", key="more"
     )
 with more:
     if against in imported:
@@ -135,7 +134,7 @@ with more:
     queries = policy_widgets.queries()
     ties = st.segmented_control(
         "Ties", ["average", "random"], default="average", key="ties", required=True,
-        help="Average ranks, or ties broken at random ten times, and the mean.",
+        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
     test, differs_from = significance.choices()
     gold_texts.choose(project)
@@ -157,11 +156,11 @@ else:
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
     correlation_strip(comparison, more=rests_on(project, policy, board))
 if (length := board.length_correlation()) is not None:
-    st.caption(f":material/info: Spearman of score and words: {length:z.2f}.")
+    st.caption(f":material/info: Spearman correlation of score and number of words: {length:z.2f}.")
 if board.reference is not None:
     st.container(key="starred").caption(
-        f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"
-        f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
+        f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
+        f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
     )
 if board.needed:
     audited, begun = audited_by(project, policy, board.measure), under_way(project, policy)

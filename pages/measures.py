@@ -30,12 +30,13 @@ from core.study import (
     meta_tsv,
     methods,
 )
+from core.text import how_many
 from core.types import MAX_RATING
 from pages.parts.boards import agreements
 from pages.parts.boards.board import link
 from pages.parts.shared import policy_widgets, ui, views
 
-SAME = "That of the column"
+SAME = "Measure of the column"
 RESAMPLES = 400
 TABLE, HEAT = "Table", "Heat map"
 SOON = 0.6
@@ -89,9 +90,9 @@ ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:
-    what = "There is nothing to compare with."
+    what = "No official leaderboard yet."
     ui.empty(what, "Import judgments or an official leaderboard.", "home", "no-boards")
-st.caption("Which grader, min rating and measure orders the systems as the official board does?")
+st.caption("How well each combination of grader, min rating and measure agrees with the official leaderboard.")
 looking = policy_widgets.seen()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     # Judgments and imported leaderboards can be compared before anything has been graded.
@@ -99,18 +100,21 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if against is None:
         with st.container(width=200):
             key = "compared-with" if looking else "against"
-            against = str(st.selectbox("Official board", against_known, key=key, bind="query-params"))
+            against = str(st.selectbox("Official leaderboard", against_known, key=key, bind="query-params"))
     with st.container(width=250):
-        names = several("Rows", methods(project), "rows", "All there are")
+        names = several("Rows", methods(project), "rows", "All rows")
     with st.container(width=250):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
         measures = several(
-            "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", f"The usual {len(META_MEASURES)}",
+            "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", f"Default ({len(META_MEASURES)})",
             accept_new_options=True,
-            help=f"The usual ones: {', '.join(META_MEASURES)}. Or type another, such as P@30 or EXAM-Cover@5.",
+            help=f"Default: {', '.join(META_MEASURES)}. You can type other measures, such as P@30 or EXAM-Cover@5.",
         )  # fmt: skip
     more = st.popover(
-        "More", icon=":material/tune:", help="Ratings, correlations, ties, queries, label rules, versions", key="more"
+        "More",
+        icon=":material/tune:",
+        help="Min ratings, correlations, ties, queries, label rules, bank versions",
+        key="more",
     )
 with more:
     against_measure = chosen_measure(against, dict(boards(project)))
@@ -127,18 +131,23 @@ with more:
         Ties,
         st.segmented_control(
             "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
-            help="Average ranks, or ties broken at random ten times, and the mean.",
+            help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
         ),
     )  # fmt: skip
     rules = several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
                     format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
-    numbers = several("Bank versions", [str(v.version) for v in versions(project)], "versions", "The newest")
+    numbers = several("Bank versions", [str(v.version) for v in versions(project)], "versions", "Newest")
 
 official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = views.choose([TABLE, HEAT], key="shape")
-    if st.toggle("Intervals", key="intervals", bind="query-params", help=f"From {RESAMPLES} resamples of the queries."):
+    if st.toggle(
+        "Intervals",
+        key="intervals",
+        bind="query-params",
+        help=f"95 % intervals from {RESAMPLES} resamples of the queries.",
+    ):
         samples = RESAMPLES
     st.space("stretch")
     downloads = st.container(horizontal=True, width="content")
@@ -158,9 +167,7 @@ def tell(part: MetaTable) -> None:
         return
     with so_far.container():
         last = ui.plain(full_name(part.rows[-1]))
-        st.progress(
-            done / len(rows), f"{done} of {len(rows)} rows are scored under every measure; the last was {last}."
-        )
+        st.progress(done / len(rows), f"Scored {done} of {len(rows)} rows. Last row: {last}.")
         agreements.draw(part, shown, view == HEAT, so_far=True)
     drawn_at = time.monotonic()
 
@@ -170,7 +177,7 @@ try:
         project, names, ratings, rules or ["max"], [int(number) for number in numbers] or [None], official
     )
     with so_far.container():
-        st.progress(0.0, f"Scoring {len(rows)} rows under every measure; the first comes in a moment.")
+        st.progress(0.0, f"Scoring {how_many(len(rows), 'rows')}…")
     table = meta_table(
         project,
         rows,
@@ -194,8 +201,8 @@ for name, content, kind in (("TSV", meta_tsv, "text/tab-separated-values"), ("La
         on_click="ignore", type="tertiary", icon=":material/download:",
     )  # fmt: skip
 cells(table)
-said = caption(table, near="shaded") if view == TABLE else caption(table, near="not marked here", poor="pale")
-st.container(key="legend").caption(ui.plain(f"Select a cell to see the two boards behind it. {said}"))
+said = caption(table, near="shaded") if view == TABLE else caption(table, near="not marked", poor="pale")
+st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {said}"))
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
-    reasons.caption(ui.plain(f"{UNDEFINED} {reason} ({len(where)} {'cell' if len(where) == 1 else 'cells'})"))
+    reasons.caption(ui.plain(f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})"))

@@ -87,19 +87,18 @@ class AuditBoard:
     def says(self) -> str:
         """What the board rests on, in a sentence."""
         if not self.batches:
-            return "No audit: the scores are the machine's alone, and nobody knows how far they are off."
-        waiting = f" {self.waiting:,} passages of the next batch wait." if self.waiting else ""
-        missed = f", {self.missed:,} without a value" if self.missed else ""
-        whose = "its" if len(self.untested) == 1 else "theirs"
+            return "Not audited: the error of these scores is unknown."
+        waiting = f" Passages of the next batch to judge: {self.waiting:,}." if self.waiting else ""
+        missed = f" Passages that could not be judged: {self.missed:,}." if self.missed else ""
         untested = (
-            f" How far {first_few(self.untested)} may be off is not known: no judged passage of {whose} says it."
+            f" Unknown error, because no informative passage was judged: {first_few(self.untested)}."
             if self.untested
             else ""
         )
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
         return (
-            f"{self.judged:,} judgments of {self.frame:,} passages in {self.batches:,}"
-            f" {'batch' if self.batches == 1 else 'batches'}{missed};"
-            f" {self.confidence:.0%} intervals.{untested}{waiting}"
+            f"{self.judged:,} judgments of {self.frame:,} passages in {batches}."
+            f" Intervals: {self.confidence:.0%}.{missed}{untested}{waiting}"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def calibration(project: Project, audit: Audit) -> Calibration:
     sample, now = _sample(facts, found), label_quality(facts, found)
     if sample is None or now is None:
         raise InputError(
-            "no-judged-labels", "No passage with a label was judged in a batch that is done.", "Judge a batch first."
+            "no-judged-labels", "No finished batch has a judged passage with a label.", "Finish judging a batch first."
         )
     confidence = 1 - facts.alpha
     levels = [float(value) for value in range(facts.top_judgment + 1)]
@@ -199,9 +199,9 @@ def _cuts(
         return now, (), "No passage with a similarity was judged."
     found = cut_points(cosines, judged, weight, levels)
     if not np.isfinite(found[0]):
-        return now, (), "Nobody judged a passage relevant, or the similarity does not tell it."
+        return now, (), "No passage was judged relevant, or similarity does not predict relevance."
     fitted = rating_cuts(found, facts.min_rating, cosines[~np.isnan(cosines)])
-    return now, fitted, "" if fitted else "The cut points would leave the range of similarities."
+    return now, fitted, "" if fitted else "The fitted cut points are outside the range of similarities."
 
 
 def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
@@ -266,8 +266,8 @@ def accept_cut_points(project: Project, audit: Audit, name: str, author: str) ->
     if not found.new_cuts:
         raise InputError(
             "no-cut-points",
-            f"There are no cut points to accept. {found.why_no_cuts}",
-            "Judge more, or keep the grader.",
+            f"No cut points to accept. {found.why_no_cuts}",
+            "Judge more passages, or keep the grader.",
         )
     parameters: dict[str, Any] = {"cuts": list(found.new_cuts)}
     save_named_grader(project, name, "embedding", parameters, author)

@@ -83,8 +83,8 @@ class Circularity:
     def says(self) -> str:
         """Who did what, in a sentence or two."""
         unstated = sum(run.families is None for run in self.runs)
-        rest = f" Of {unstated:,} of {len(self.runs):,} systems the models are not stated." if unstated else ""
-        return f"Questions: {self.questions.says}. Grader: {self.grader.says}.{rest}"
+        rest = f" Systems without stated models: {unstated:,} of {len(self.runs):,}." if unstated else ""
+        return f"Models of questions: {self.questions.says}. Models of the grader: {self.grader.says}.{rest}"
 
 
 @as_act("see boards")
@@ -131,10 +131,10 @@ def _warnings(questions: Role, grader: Role, runs: Sequence[Role]) -> list[str]:
     found = []
     wrote, graded = set(questions.families or ()), set(grader.families or ())
     if both := sorted(wrote & graded):
-        found.append(f"{' and '.join(both)} wrote questions and graded the answers to them.")
-    for role, families in (("graded", graded), ("wrote the questions", wrote)):
+        found.append(f"{' and '.join(both)} wrote questions and also graded passages against them.")
+    for role, families in (("graded the passages", graded), ("wrote the questions", wrote)):
         for family in sorted(families):
             using = [run.name for run in runs if family in (run.families or ())]
             if using:
-                found.append(f"{family} {role}, and {first_few(using)} use{'s' if len(using) == 1 else ''} it.")
+                found.append(f"{family} {role}, and is also used by {first_few(using)}.")
     return found

@@ -163,7 +163,7 @@ def assessor_name(assessor: str) -> str:
     """
     if not (name := as_name(assessor)):
         raise InputError(
-            "empty-name", "The name of the assessor is empty.", "Verdicts are kept under the name of who gives them."
+            "empty-name", "The name of the assessor is empty.", "Give a name. Judgments are stored under it."
         )
     return name
 

@@ -79,7 +79,7 @@ def design(
     """
     project.require("plan audits", author=author)
     if not (name := as_name(name)):
-        raise InputError("empty-name", "The audit has no name.", "Give it one.")
+        raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
     linear = linear_measure(measure)
     given = policy or Policy()
     base = basis(project, replace(given, overrides=False))
@@ -90,31 +90,35 @@ def design(
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
         raise InputError(
-            "no-labels", "No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade"
+            "no-labels", "Nothing to audit: no passage has a label yet.", "Grade passages first: exam grade"
         )
     batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
     if not 1 <= highest <= LARGEST:
-        raise InputError("judgment-out-of-range", "The highest judgment is out of range.", "Use one such as 3.")
+        raise InputError(
+            "judgment-out-of-range",
+            f"Highest judgment {highest} is out of range.",
+            f"Use a number from 1 to {LARGEST:,}.",
+        )
     if not 0 < alpha < 1:
         raise InputError(
             "level-out-of-range",
-            "The error is not between 0 and 1.",
-            "Use 0.05 for statements that hold in 95 of 100 audits.",
+            f"Alpha {alpha} is not between 0 and 1.",
+            "Use 0.05 for a 5 % risk of a wrong conclusion.",
         )
     if looks < 1 or batch_size < 1:
         raise InputError(
-            "batch-size-out-of-range", "An audit has at least one batch of one passage.", "Use numbers from 1."
+            "batch-size-out-of-range", f"{looks} batches of {batch_size} passages are out of range.", "Use 1 or more."
         )
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError(
-            "seed-out-of-range", "The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+            "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
         )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
-            raise InputError("name-taken", f"There is an audit '{name}' already.", "Give this one another name.")
+            raise InputError("name-taken", f"An audit '{name}' exists already.", "Choose another name.")
         check_new(cursor, "source", [kept])
         key = cursor.execute(
             "INSERT INTO audits VALUES"
@@ -142,8 +146,8 @@ def design(
         if not cursor.execute("SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]).fetchall()[0][0]:
             raise InputError(
                 "no-labelled-queries",
-                "The runs have nothing for the queries that have labels.",
-                "Import runs for them.",
+                "The runs rank no passages for queries with labels.",
+                "Import runs for these queries.",
             )
         log(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
     return find_audit(project, name)
@@ -151,17 +155,19 @@ def design(
 
 def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
     if not chosen:
-        raise InputError("no-runs", "There are no runs to audit.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")
     if goal.aim in ("best", "pair") and len(chosen) < 2:
         raise InputError(
-            "single-system", "One system alone is not compared.", "Name two runs at least, or another goal."
+            "single-system",
+            "A comparison needs at least two systems.",
+            "Name two runs or more, or choose another goal.",
         )
     for run in (goal.first, goal.second):
         if run is not None and run not in chosen:
             raise InputError(
                 "goal-run-not-audited",
-                f"The run '{run}' of the goal is not among those of the audit.",
-                "Name it with --run, too.",
+                f"Run '{run}' of the goal is not part of the audit.",
+                f"Add --run {run}.",
             )
 
 
@@ -174,13 +180,13 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
     found = batches(project, audit)
     if not found or found[-1].done:
         raise InputError(
-            "no-open-batch", f"No batch of the audit '{audit.name}' waits for judgments.", "There is nothing to end."
+            "no-open-batch", f"The audit '{audit.name}' has no open batch to end.", "See exam audit status."
         )
     if not found[-1].judged:
         raise InputError(
             "nothing-judged-in-batch",
-            f"Nothing was judged in batch {found[-1].number} yet, so it would say nothing.",
-            "Judge some of it first.",
+            f"Batch {found[-1].number} has no judgments yet.",
+            "Judge some of its passages before you end it.",
         )
     with project.transaction(act="plan audits", author=author) as cursor:
         cursor.execute(

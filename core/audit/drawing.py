@@ -47,27 +47,27 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     """
     before = batches(project, audit)
     if audit.ended:
-        raise InputError("audit-ended", f"The audit '{audit.name}' was ended.", "Plan another one.")
+        raise InputError("audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit.")
     if before and not before[-1].done:
         raise InputError(
             "batch-still-open",
-            f"Batch {before[-1].number} still has {before[-1].open:,} passages to be judged.",
-            "Judge them, or end it with exam audit end-batch.",
+            f"Batch {before[-1].number} has unjudged passages: {before[-1].open:,}.",
+            "Judge them, or end the batch with exam audit end-batch.",
         )
     size = size or audit.batch_size
     if size < 1 or not 0 <= doubled <= 1:
         raise InputError(
             "batch-size-out-of-range",
-            "The size is below 1, or the share of second judgments is not from 0 to 1.",
-            "Give others.",
+            f"Size {size} or share of second judgments {doubled} is out of range.",
+            "Use a size from 1 and a share from 0 to 1.",
         )
     facts = gather(project, audit)
     known = _known(project, audit, facts)
     if not np.isnan(known).any():
         raise InputError(
             "everything-judged",
-            "Every passage that counts is judged: nothing is left to be drawn.",
-            "Look at the board.",
+            "No passages left to draw: every passage that affects a score is judged.",
+            "See the audited leaderboard: exam audit board",
         )
     number = len(before) + 1
     sizes, how = _sizes(facts)
@@ -88,8 +88,8 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         ]:
             raise InputError(
                 "batch-drawn-meanwhile",
-                "Somebody else has just drawn a batch.",
-                "Look at it before drawing another one.",
+                "Another person has just drawn a batch.",
+                "See the new batch before you draw another one.",
             )
         key = cursor.execute(
             "INSERT INTO audit_batches VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"

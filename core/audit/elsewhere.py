@@ -65,7 +65,7 @@ def sheet(
                 chosen.setdefault(place.query_key, []).append(place)
         if not chosen:
             raise InputError(
-                "no-waiting-passage", "No passage waits that is not being judged already.", "See exam audit status."
+                "no-waiting-passage", "Every unjudged passage is assigned to an assessor.", "See exam audit status."
             )
         if name is not None:
             for key in chosen:
@@ -138,7 +138,7 @@ def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> Ta
     return TakenIn(len(lines), new, left)
 
 
-_MEND = "Nothing was taken in. Mend the file and take it in again."
+_MEND = "Nothing was imported. Correct the file and import it again."
 
 
 def _placed(
@@ -147,13 +147,13 @@ def _placed(
     """What is wrong with a line, empty where nothing, and the turn that it is of."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
-        return f"the passage {line.passage_id} of query {line.query_id} was not drawn in batch {state.number}", 0
+        return f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}", 0
     if line.judgment is not None and line.judgment not in scale(audit):
-        return f"the judgment {line.judgment} is not from 0 to {audit.highest}", 0
+        return f"judgment {line.judgment} is out of range (0–{audit.highest})", 0
     own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not turns:
-        return f"the passage {line.passage_id} of query {line.query_id} was judged by {place.by[0]}", 0
+        return f"passage {line.passage_id} of query {line.query_id} was already judged by {place.by[0]}", 0
     holder = state.holder(place.query_key, turns[0])
     if not own and holder is not None and holder.assessor != assessor:
         return f"query {line.query_id} is being judged by {holder.assessor}", 0
@@ -189,5 +189,6 @@ def _write(
 def sentence(done: TakenIn) -> str:
     """What came of a sheet, in words."""
     return (
-        f"{how_many(done.verdicts, 'verdicts')}, {done.new:,} new; {how_many(done.left, 'passages')} of the batch left."
+        f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."
+        f" Passages of the batch left to judge: {done.left:,}."
     )

@@ -78,17 +78,16 @@ class Forecast:
     def says(self) -> str:
         """What is needed, in a sentence."""
         if self.needed is None:
-            return "No number of judgments can be told for this goal."
+            return "The number of judgments that this goal needs is unknown."
+        guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
         if self.given:
-            guess = " How wide intervals get is a guess from the labels so far." if self.guessed else ""
             enough = self.needed > self.frame
-            these = f"All {self.frame:,}" if enough else f"{self.needed:,} of {self.frame:,}"
-            fewer = " fewer than the budget has;" if enough else ""
-            return f"{these} passages are to be judged,{fewer} {self.made:,} are.{guess}"
-        guess = " That is a guess from the labels: after the first batch it is an estimate." if self.guessed else ""
+            these = f"All {self.frame:,} passages" if enough else f"{self.needed:,} of {self.frame:,} passages"
+            fewer = " (fewer than the budget)" if enough else ""
+            return f"To judge: {these}{fewer}. Judged so far: {self.made:,}.{guess}"
         if self.needed >= self.frame:
-            return f"All {self.frame:,} passages have to be judged.{guess}"
-        return f"About {self.needed:,} judgments are needed of {self.frame:,} passages, {self.made:,} are made.{guess}"
+            return f"All {self.frame:,} passages need a judgment.{guess}"
+        return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
 
     def as_dict(self) -> dict[str, Any]:
         """The forecast as plain values, as `--json` prints it."""
@@ -150,13 +149,13 @@ def told_apart_of(facts: Facts, board: AuditBoard) -> str:
         return ""
     unclear = [{one.first, one.second} for one in pairs if one.adjusted is None or one.adjusted > facts.alpha]
     apart = f"{len(pairs) - len(unclear):,} of {how_many(len(pairs), 'pairs of systems')}"
-    says = f"Told apart: {apart} (Holm, alpha {facts.alpha:g})."
+    says = f"Separated: {apart} (Holm, alpha {facts.alpha:g})."
     leader, *others = (one.run for one in board.systems)
     rivals = [run for run in others if {leader, run} in unclear]
     if not rivals:
-        return f"{says} {leader} is told from all others."
+        return f"{says} {leader} is separated from all other systems."
     need = forecast_of(replace(facts, goal=Goal("best"))).says
-    return f"{says} {leader} leads and cannot be told from {first_few(rivals)}. To know the best: {need}"
+    return f"{says} {leader} leads but is not separated from {first_few(rivals)}. To find the best system: {need}"
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:

@@ -46,8 +46,8 @@ def foresee(
         if run is not None and run not in chosen:
             raise InputError(
                 "goal-run-not-audited",
-                f"The run '{run}' of the goal is not among the systems.",
-                "Name it among them, too.",
+                f"Run '{run}' of the goal is not among the chosen systems.",
+                "Add this run to the systems.",
             )
 
     def compute() -> Forecast:
@@ -66,8 +66,8 @@ def foresee(
         if not ranks:
             raise InputError(
                 "no-labelled-queries",
-                "The runs have nothing for the queries that have labels.",
-                "Import runs for them, or grade first.",
+                "The runs rank no passages for queries with labels.",
+                "Import runs for these queries, or grade passages first.",
             )
         weights = weights_from(ranks, chosen, linear, len(queries))
         return forecast_of(

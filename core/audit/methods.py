@@ -26,84 +26,81 @@ def methods(project: Project, audit: Audit) -> str:
 def _plan(project: Project, audit: Audit, facts: Facts) -> str:
     graders = " and ".join(find_grader(project, one).spec.name for one in audit.graders)
     gain = (
-        f"a passage being relevant from a judgment of {facts.min_judgment:,}, and to the machine from a label of"
-        f" {facts.min_rating:,}"
+        f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by the grader's labels"
+        f" if its label was at least {facts.min_rating:,}."
         if facts.top_gain == 1
-        else f"the gain of a passage being its judgment, 0 to {facts.top_judgment:,}"
+        else f"The gain of a passage was its judgment (0–{facts.top_judgment:,})."
     )
     return (
-        f"{how_many(len(audit.runs), 'systems')} were scored by {audit.measure_title} over"
-        f" {how_many(len(audit.queries), 'queries')}, {gain}. The labels of {graders} for the"
-        f" {len(facts.weights.items):,} passages that count for any system were audited to find out {audit.goal.says}."
+        f"Systems were scored by {audit.measure_title} (systems: {len(audit.runs):,}, queries:"
+        f" {len(audit.queries):,}). {gain} We audited the labels of {graders} for the {len(facts.weights.items):,}"
+        f" passages that affect a score. Goal of the audit: {audit.goal.says}."
     )
 
 
 def _sample(project: Project, audit: Audit, facts: Facts) -> str:
     drawn = batches(project, audit)
     if not drawn:
-        return "Nothing has been drawn yet."
+        return "No batch has been drawn yet."
     people = {one.name for batch in drawn for one in assessors(project, audit, batch.number) if one.judged}
     said = (
-        f"In {len(drawn):,} {'batch' if len(drawn) == 1 else 'batches'} a Poisson sample of"
-        f" {sum(b.drawn for b in drawn):,} passages was drawn"
-        f" (seed {audit.seed}), with chances proportional to the passage's weight in the systems' scores"
+        f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches: {len(drawn):,},"
+        f" seed {audit.seed}). Inclusion probabilities were proportional to a passage's weight in the systems' scores"
     )
     if len(drawn) > 1:
-        said += " and, after the first batch, to the residual that was expected from what had been judged"
+        said += " and, after the first batch, to its expected residual"
     said += (
-        f"; {how_many(len(people), 'assessors')} judged {sum(b.judged for b in drawn):,} of them without seeing the"
-        " machine's labels"
+        f". {how_many(len(people), 'assessors').capitalize()} judged {sum(b.judged for b in drawn):,} of the passages"
     )
-    if looked := sum(batch.looked for batch in facts.batches):
-        said += f", but for {how_many(looked, 'passages')} whose label was asked for"
+    looked = sum(batch.looked for batch in facts.batches)
+    said += f"; labels were revealed for {how_many(looked, 'passages')}." if looked else " without seeing labels."
     if missed := sum(b.cannot_say for b in drawn):
-        said += f", and could not say of {missed:,}"
-    said += "."
+        said += f" Passages that could not be judged: {missed:,}."
     if drawn[0].known:
-        said += f" {how_many(drawn[0].known, 'passages')} had been judged before; they count as known, not as a sample."
+        said += f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
     return said
 
 
 def _estimate(audit: Audit, board: AuditBoard) -> str:
-    about = "the pool of these queries" if board.variance == "pool" else "queries of their kind"
+    about = "these queries" if board.variance == "pool" else "a population of similar queries"
     said = (
-        "Judgments were predicted from the labels, ratings and answered questions by ridge regression, cross-fitted"
-        " over passages, and each score is the sum of predictions corrected by the inversely weighted residuals of the"
-        " sample (difference estimator; batches combined with shares fixed before the first), which is unbiased"
-        f" whatever the machine does. Intervals are of {board.confidence:.0%}, by Student's t, about {about}; pairs of"
-        " systems are compared with Holm's correction."
+        "Judgments were predicted from labels, ratings and answered questions by ridge regression, cross-fitted over"
+        " passages. Each score is the sum of the predictions, corrected by the inversely weighted residuals of the"
+        " sample (difference estimator). The shares that combine the batches were fixed before the first batch."
+        f" The estimate is unbiased for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
+        " Pairs of systems were compared with Holm's correction."
     )
     # An audit to a budget states nothing, so that no look spends any error.
     if audit.goal.aim != "budget":
         said += (
-            f" The error of {1 - board.confidence:.2g} for the statement was spent over"
-            f" {how_many(board.statement.looks, 'planned looks')} (power family), so that it holds although the board"
-            " was looked at after every batch."
+            f" The error of {1 - board.confidence:.2g} for the conclusion was spent over"
+            f" {how_many(board.statement.looks, 'planned interim analyses')} (power family)."
+            " The conclusion therefore allows for interim analyses."
         )
     return said
 
 
 def _found(board: AuditBoard) -> str:
     widths = sorted(s.high - s.low for s in board.systems if s.high is not None and s.low is not None)
-    half = f"{widths[len(widths) // 2] / 2:.4f}" if widths else "not known"
-    but = f", but for {first_few(board.untested)}, whose interval is not known" if widths and board.untested else ""
+    half = f"{widths[len(widths) // 2] / 2:.4f}" if widths else "unknown"
+    but = f" (unknown for {first_few(board.untested)})" if widths and board.untested else ""
     biases = [s.bias for s in board.systems if s.bias is not None]
     said = (
-        f"{board.statement.says} The median half width of the intervals is {half}{but}; the machine's scores are off by"
-        f" {min(biases):+z.4f} to {max(biases):+z.4f}."
+        f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias of the grader's scores"
+        f" ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:
         said += (
-            f" Of the labels the precision is {_rate(board.labels.precision)}, the recall {_rate(board.labels.recall)},"
-            f" Cohen's kappa {_rate(board.labels.kappa)}."
+            f" The labels have a precision of {_rate(board.labels.precision)}, a recall of"
+            f" {_rate(board.labels.recall)} and a Cohen's kappa of {_rate(board.labels.kappa)}."
         )
     if board.correlation is not None and board.correlation.value is not None:
         said += (
-            " Freed of the noise of the sample, the correlation of the machine's board with the one that judging"
-            f" everything would give is Pearson's {_rate(board.correlation)}."
+            " Corrected for sampling noise, Pearson's correlation of the grader's leaderboard with a fully judged one"
+            f" is {_rate(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
-        said += f" On passages judged twice, two assessors agree with a kappa of {board.people.value:z.3f}."
+        said += f" For passages judged twice, Cohen's kappa of the two assessors is {board.people.value:z.3f}."
     return said
 
 

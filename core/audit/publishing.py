@@ -35,7 +35,7 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
         name = f"audit-{number}.json"
         what = (
             f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
-            f"    exam audit board --from {name} computes its board again, without the project."
+            f"    exam audit board --from {name} recomputes its leaderboard without the project."
         )
         found[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
     return found
@@ -97,23 +97,23 @@ def read_facts(data: bytes, name: str) -> Facts:
     try:
         given = json.loads(data)
     except ValueError as error:
-        raise InputError("not-an-audit", f"{name}: this is no audit ({error}).", _WHICH) from error
+        raise InputError("not-an-audit", f"{name} is not an audit file ({error}).", _WHICH) from error
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise InputError("not-an-audit", f"{name}: this is no audit of a bundle.", _WHICH)
+        raise InputError("not-an-audit", f"{name} is not an audit file of a bundle.", _WHICH)
     if given.get("format_version") != FORMAT_VERSION:
         raise InputError(
             "unknown-format-version",
-            f"{name}: the file has the format version {given.get('format_version')}, but this program knows"
+            f"Unknown format version {given.get('format_version')} of {name}. This program reads version"
             f" {FORMAT_VERSION}.",
-            "Use the version of Exam Workbench that wrote it, or a newer one.",
+            "Use the version of Exam Workbench that wrote the file, or a newer one.",
         )
     try:
         return _facts(given)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
-        raise InputError("not-an-audit", f"{name}: the audit cannot be read ({error}).", _WHICH) from error
+        raise InputError("not-an-audit", f"Cannot read the audit in {name} ({error}).", _WHICH) from error
 
 
-_WHICH = "Give the file audit-1.json, or that of another number, of a bundle."
+_WHICH = "Use an audit file of a bundle, such as audit-1.json."
 
 
 def _facts(given: Mapping[str, Any]) -> Facts:
@@ -121,7 +121,7 @@ def _facts(given: Mapping[str, Any]) -> Facts:
     ranks = [(str(run), *items[int(at)], int(rank)) for run, ranking in given["ranks"].items() for at, rank in ranking]
     weights = weights_from(ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"]))
     if list(weights.items) != items:
-        raise ValueError("its passages are not those of its ranks, in order")
+        raise ValueError("passages do not match the ranks")
     n = len(items)
     return Facts(
         **{name: given[name] for name in _PLAIN},
@@ -151,7 +151,7 @@ def _arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
 
 def _values(values: Any, n: int) -> Values:
     if len(values) != n:
-        raise ValueError(f"{len(values)} values are given for {n} passages")
+        raise ValueError(f"{len(values)} values for {n} passages")
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
@@ -188,9 +188,8 @@ def notice(project: Project, policy: Policy | None = None) -> str:
 def _audited(project: Project, policy: Policy | None) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
-        return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}."
+        return f"These scores rest on the grader's labels. For audited scores: exam audit board --audit {name}."
     begun = under_way(project, policy)
     how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
-    yet = "" if begun is None else f" yet, though '{begun.name}' is under way"
-    told = "these scores are the machine's alone, and nobody knows how far they are off"
-    return f"No audit{yet}: {told} (exam audit {how})."
+    yet = "Not audited" if begun is None else f"Audit '{begun.name}' is in progress"
+    return f"{yet}: the error of these scores is unknown (exam audit {how})."

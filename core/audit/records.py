@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.project import Project
-from core.text import first_few
 
 Aim = Literal["best", "pair", "width", "budget"]
 """What somebody wants to know: which system is best; whether one is better than another; every score within a half
@@ -41,21 +40,25 @@ class Goal:
         needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
         if self.aim not in needs:
             raise InputError(
-                "unknown-audit-goal", f"'{self.aim}' is no goal of an audit.", f"Use one of {', '.join(AIMS)}."
+                "unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."
             )
         if any(getattr(self, name) is None for name in needs[self.aim]):
             raise InputError(
-                "incomplete-goal", f"The goal '{self.aim}' lacks its {' and '.join(needs[self.aim])}.", "Give it."
+                "incomplete-goal", f"The goal '{self.aim}' is incomplete.", f"Give {' and '.join(needs[self.aim])}."
             )
         if self.aim == "pair" and self.first == self.second:
-            raise InputError("system-compared-with-itself", "A system is not better than itself.", "Name two systems.")
+            raise InputError(
+                "system-compared-with-itself",
+                f"The goal compares '{self.first}' with itself.",
+                "Name two different systems.",
+            )
         if self.half_width is not None and not 0 < self.half_width < float("inf"):
             raise InputError(
-                "width-out-of-range", "The half width of an interval has to be above 0.", "Give one such as 0.02."
+                "width-out-of-range", f"Half width {self.half_width} is out of range.", "Use a number above 0."
             )
         if self.budget is not None and self.budget < 1:
             raise InputError(
-                "budget-out-of-range", "The budget is below 1.", "Give the number of judgments that people can make."
+                "budget-out-of-range", f"Budget {self.budget} is out of range.", "Use a number of judgments from 1."
             )
 
     @property
@@ -65,7 +68,7 @@ class Goal:
             "best": "which system is best",
             "pair": f"whether {self.first} is better than {self.second}",
             "width": f"every score within ±{self.half_width:g}" if self.half_width else "",
-            "budget": f"what {self.budget:,} judgments say" if self.budget else "",
+            "budget": f"a budget of {self.budget:,} judgments" if self.budget else "",
         }[self.aim]
 
     def as_dict(self) -> dict[str, Any]:
@@ -228,11 +231,8 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
     if found:
         return found[-1]
     if name is None:
-        raise InputError("no-audit", "No audit was planned yet.", "Plan one: exam audit design NAME --measure DCG@10")
-    names = first_few([one.name for one in known])
-    raise InputError(
-        "unknown-audit", f"There is no audit '{name}'.", f"There are: {names}." if known else "None was planned yet."
-    )
+        raise InputError("no-audit", "No audits yet.", "Plan an audit: exam audit design NAME --measure DCG@10")
+    raise unknown_name("unknown-audit", "audit", name, [one.name for one in known])
 
 
 def batches(project: Project, audit: Audit) -> list[Batch]:

@@ -78,14 +78,12 @@ class Favour:
     @property
     def says(self) -> str:
         """The finding in words."""
-        kin = f"{first_few(self.runs)} use{'s' if len(self.runs) == 1 else ''} the machine's own family of models"
+        kin = f"Systems with the same model family as the grader or the questions: {first_few(self.runs)}."
         if self.low is None or self.high is None:
-            return (
-                f"{kin}; whether the machine favours {'it' if len(self.runs) == 1 else 'them'} nobody has judged yet."
-            )
+            return f"{kin} No judgments show yet if their scores are too high."
         interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
         if self.low > 0:
-            return f"{kin}, and the machine favours {'it' if len(self.runs) == 1 else 'them'}: {interval}."
+            return f"{kin} The grader favours these systems: {interval}."
         if self.high < 0:
-            return f"{kin}, and the machine gives {'it' if len(self.runs) == 1 else 'them'} too little: {interval}."
-        return f"{kin}; no favour is seen: {interval}."
+            return f"{kin} The grader scores these systems too low: {interval}."
+        return f"{kin} The grader's bias is not significant: {interval}."

@@ -83,8 +83,8 @@ class State:
                 return one
         raise InputError(
             "passage-not-drawn",
-            f"The passage {passage_id} of query {query_id} was not drawn in batch {self.number}.",
-            "Only what was drawn is judged in an audit: anything else would not be a sample.",
+            f"Passage {passage_id} of query {query_id} is not in batch {self.number}.",
+            "Judge only passages that were drawn for this batch.",
         )
 
     def holder(self, query_key: int, turn: int) -> Claim | None:
@@ -101,7 +101,7 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     found = cursor.execute("SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall()
     if not found:
         raise InputError(
-            "no-batch", f"Nothing was drawn for the audit '{audit.name}' yet.", "Draw a batch first: exam audit draw"
+            "no-batch", f"The audit '{audit.name}' has no batch yet.", "Draw a batch first: exam audit draw"
         )
     number, key = max(found)
     if cursor.execute(
@@ -110,7 +110,7 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     ).fetchall():
         raise InputError(
             "batch-ended",
-            f"Batch {number} of the audit '{audit.name}' was ended.",
+            f"Batch {number} of the audit '{audit.name}' has ended.",
             "Draw another batch: exam audit draw",
         )
     rows = cursor.execute(

@@ -42,17 +42,19 @@ def statement_of(facts: Facts, found: Estimation | None) -> Statement:
         found: None before a batch is done.
     """
     if found is None:
-        return Statement(None, "Nothing was judged yet.", 0, facts.looks, None, False)
+        return Statement(None, "No batch is finished yet.", 0, facts.looks, None, False)
     look = len(found.batches)
     if facts.goal.aim == "budget":
         budget = facts.goal.budget or 0
-        says = f"{found.corrected.judged:,} of about {budget:,} judgments are made."
+        says = f"Judged: {found.corrected.judged:,} of about {budget:,}."
         # How many are drawn is a matter of chance, how many were asked for is not.
         asked = sum(batch.size for batch in facts.batches if batch.done)
         spent = asked >= budget or not np.isnan(facts.judged).any()
         return Statement(spent, says, look, facts.looks, None, spent)
     if look > facts.looks:
-        says = f"The {facts.looks:,} planned looks are spent: another audit with this source knows all judgments."
+        says = (
+            f"All {facts.looks:,} planned looks are used. Plan another audit with this source to reuse its judgments."
+        )
         return Statement(False, says, look, facts.looks, None, True)
     level = level_at(facts.alpha, facts.looks, look)
     holds, says = _KINDS[facts.goal.aim](facts, found, level)
@@ -65,8 +67,8 @@ def _best(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
     scores = facts.weights.w @ found.corrected.gains
     left = sorted(told.systems, key=lambda at: -scores[at])
     if told.holds:
-        return True, f"{names[left[0]]} is the best of {len(names):,} systems."
-    return False, f"{names[left[0]]} leads, and {first_few([names[at] for at in left[1:]])} may be as good."
+        return True, f"The best of {len(names):,} systems is {names[left[0]]}."
+    return False, f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}."
 
 
 def _pair(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
@@ -77,7 +79,7 @@ def _pair(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
     first, second = (names[one], names[other]) if value >= 0 else (names[other], names[one])
     if told.holds:
         return True, f"{first} is better than {second}, by {abs(value):.4f}."
-    return False, f"{first} leads {second} by {abs(value):.4f}, which may be chance."
+    return False, f"{first} leads {second} by {abs(value):.4f}, but the difference is not significant."
 
 
 def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
@@ -87,16 +89,15 @@ def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
     if np.isnan(halves).any():
         unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
         return False, (
-            f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
-            f" how far {first_few(unknown)} may be off is not known: no judged passage of"
-            f" {'its' if len(unknown) == 1 else 'theirs'} says it."
+            f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+            f" Unknown error, because no informative passage was judged: {first_few(unknown)}."
         )
     widest = int(np.argmax(halves))
     if told.holds:
-        return True, f"All scores at once are known within ±{goal:g}; the widest interval is ±{halves[widest]:.4f}."
+        return True, f"All scores are within ±{goal:g} (simultaneous intervals). The widest is ±{halves[widest]:.4f}."
     return False, (
-        f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
-        f" that of {facts.weights.systems[widest]} is known within ±{halves[widest]:.4f}."
+        f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+        f" The widest is ±{halves[widest]:.4f}, for {facts.weights.systems[widest]}."
     )
 
 

@@ -96,7 +96,7 @@ def check_value(audit: Audit, value: int | None) -> None:
     """
     if value not in scale(audit):
         raise InputError(
-            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use 0 to {audit.highest}."
+            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use a number from 0 to {audit.highest}."
         )
 
 
@@ -116,7 +116,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
                 raise InputError(
                     "query-taken",
                     f"Query {place.query_id} is being judged by {held.assessor}.",
-                    "It would be theirs. Judge it otherwise instead: what you say last counts.",
+                    "You cannot withdraw your judgment now. Change its value instead.",
                 )
             elif said == "taken back":
                 # It waits again, and for them: else it might be dealt to somebody else while they think it over.
@@ -125,15 +125,15 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
     if said == "taken back":
         raise InputError(
             "no-own-judgment",
-            f"{assessor} has said nothing of this passage.",
-            "Only one's own verdict can be taken back.",
+            f"{assessor} has not judged this passage.",
+            "You can withdraw only your own judgments.",
         )
     open_in = [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not open_in:
         raise InputError(
             "already-judged",
-            f"{place.by[0]} has judged this passage already.",
-            "No passage is judged twice unless that was asked for.",
+            f"{place.by[0]} has already judged this passage.",
+            "Judge another passage instead.",
         )
     turn = open_in[0]
     held = state.holder(place.query_key, turn)
@@ -145,7 +145,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
         raise InputError(
             "query-taken",
             f"Query {place.query_id} is being judged by {held.assessor}.",
-            "Take the query that is dealt to you; this one was given back when nothing was done for long.",
+            "Judge the query that you have now. This one was released after a long pause.",
         )
     return turn
 

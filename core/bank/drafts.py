@@ -17,7 +17,7 @@ from core.bank.questions import questions as bank_questions
 from core.bank.saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 from core.errors import InputError
 from core.project import Cursor, Project, log
-from core.text import clean_text
+from core.text import clean_text, how_many
 from core.types import Question
 
 DRAFTS = "draft"
@@ -63,9 +63,7 @@ class CrossedEdit(InputError):
     """
 
     def __init__(self, stored: object, given: object) -> None:
-        super().__init__(
-            "crossed-edit", "This was changed in another window of yours meanwhile.", "Choose which of the two stays."
-        )
+        super().__init__("crossed-edit", "You have changed this in another window.", "Choose the version to keep.")
         self.stored = stored
         self.given = given
 
@@ -98,7 +96,7 @@ def begin_question(project: Project, author: str, query_id: str, name: str) -> N
         InputError: another name, or an unknown query.
     """
     if not _NAME.fullmatch(name):
-        raise InputError("invalid-name", f"No new question can be called {name!r}.", "Add it again.")
+        raise InputError("invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again.")
     begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
     if begun.question_id not in drafts(project, author) and not history(project, begun.question_id):
         put_draft(project, author, begun)
@@ -323,7 +321,7 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         [author, question_id, draft["base_version"], json.dumps(draft["question"], ensure_ascii=False), query_id],
     ).fetchall()
     if not stored[0][0]:
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Import it first.")
+        raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
 
 
 def undo(project: Project, author: str) -> bool:
@@ -441,17 +439,16 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         if open_conflicts := conflicts(project, author):
             raise InputError(
                 "open-conflicts",
-                f"Somebody else has meanwhile changed {len(open_conflicts)} of your questions.",
-                "Settle them first: choose a wording for each (exam bank settle).",
+                f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
+                "Choose a version of each question first (exam bank settle).",
             )
         mine = [draft.question for draft in drafts(project, author).values()]
         known = {question.question_id for question in bank_questions(project)}
         if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
             raise InputError(
                 "new-question-without-words",
-                f"{len(empty)} new question{'s have' if len(empty) > 1 else ' has'} no words yet"
-                f" (query {empty[0].query_id}).",
-                "Write it, or take it back.",
+                f"{how_many(len(empty), 'new questions')} without text (query {empty[0].query_id}).",
+                "Write the text, or undo adding the question.",
             )
         note = note.strip() or note_written(project, author)
         version = save_questions(cursor, mine, note, author)

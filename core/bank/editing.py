@@ -44,7 +44,7 @@ def split(question: Question, parts: Sequence[str]) -> list[Question]:
     """
     texts = [part.strip() for part in parts if part.strip()]
     if len(texts) < 2:
-        raise InputError("too-few-questions", "A split takes two questions or more.", "Write one question a line.")
+        raise InputError("too-few-questions", "A split needs two questions or more.", "Write one question per line.")
     part = replace(question, weight=question.weight / len(texts))
     return [replace(question, active=False), *(replace(duplicated(part), text=text) for text in texts)]
 
@@ -56,10 +56,10 @@ def merged(questions: Sequence[Question], text: str) -> list[Question]:
         InputError: fewer than two questions, of several queries, or no text.
     """
     if len(questions) < 2 or len({question.query_id for question in questions}) > 1:
-        raise InputError("too-few-questions", "A merge takes two or more questions of one query.", "Select them first.")
+        raise InputError("too-few-questions", "A merge needs two or more questions of one query.", "Select them first.")
     if not text.strip():
         raise InputError(
-            "empty-question", "The merged question has no text.", "Write the question that asks for all of it."
+            "empty-question", "The merged question has no text.", "Write a question that covers all merged ones."
         )
     one = replace(
         duplicated(questions[0]),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.project import Cursor, Project, log, stage
 from core.text import clean_text
 
@@ -77,7 +77,7 @@ def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
         "SELECT passage_id FROM incoming_items ANTI JOIN passages USING (passage_id) WHERE passage_id IS NOT NULL"
     ).fetchall()
     if lost:
-        raise InputError("unknown-passage", f"There is no passage {lost[0][0]}.", "Import it first.")
+        raise InputError("unknown-passage", f"Unknown passage '{lost[0][0]}'.", "Import the passage first.")
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE other_items AS FROM (SELECT question_key, passage_key AS source_passage_key,"
         " topic, raw, shuffle_seed FROM incoming_items JOIN questions USING (question_id)"
@@ -169,12 +169,10 @@ def set_categories(
         InputError: an unknown scheme or question, or no category.
     """
     if scheme not in SCHEMES:
-        raise InputError(
-            "unknown-category-scheme", f"There are no categories by '{scheme}'.", f"There are: {', '.join(SCHEMES)}."
-        )
+        raise unknown_name("unknown-category-scheme", "category scheme", scheme, SCHEMES)
     named = None if categories is None else list(dict.fromkeys(filter(None, (one.strip() for one in categories))))
     if named is not None and not named:
-        raise InputError("no-category", "No category is named.", "Name one, or go back to the computed ones.")
+        raise InputError("no-category", "No category given.", "Give a category, or restore the computed ones.")
     with project.transaction() as cursor:
         _check_known(cursor, question_ids)
         for key in dict.fromkeys(question_ids):
@@ -196,7 +194,7 @@ def set_categories(
 def _check_known(cursor: Cursor, question_ids: Sequence[str]) -> None:
     for key in question_ids:
         if not cursor.execute("SELECT 1 FROM questions WHERE question_id = ?", [key]).fetchall():
-            raise InputError("unknown-item", f"There is no item {key}.", "See exam items list.")
+            raise InputError("unknown-item", f"Unknown item '{key}'.", "See exam items list.")
 
 
 def _clean_topic(topic: str | None) -> str | None:

@@ -80,7 +80,7 @@ class QuestionFile:
             self._settle(cursor)
         if self._rows > (most := limit("IDS")):
             raise InputError(
-                "too-many-questions", f"The graded file {exceeded('names more questions than', 'IDS', most)}."
+                "too-many-questions", f"The graded file {exceeded('has more questions than', 'IDS', most)}."
             )
         return self._rows
 
@@ -100,9 +100,9 @@ class QuestionFile:
                 question_id, query_id, *both = stray
                 raise InputError(
                     "question-of-two-queries",
-                    f"The graded file asks question {question_id} of the queries {query_id}"
-                    f" and {both[0] if query_id == both[1] else both[1]}.",
-                    "A question belongs to one query: give it an id of its own in each.",
+                    f"In the graded file, question {question_id} belongs to query {query_id}"
+                    f" and to query {both[0] if query_id == both[1] else both[1]}.",
+                    "Use a different question id for each query.",
                 )
             repeated |= again > 0
         return repeated

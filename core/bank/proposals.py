@@ -167,7 +167,7 @@ def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
     table = {"query": "queries", "passage": "passages"}[what]
     found = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
     if not found:
-        raise InputError(f"unknown-{what}", f"There is no {what} {name}.", "Import it first.")
+        raise InputError(f"unknown-{what}", f"Unknown {what} '{name}'.", f"Import the {what} first.")
     return int(found[0][0])
 
 
@@ -237,7 +237,7 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
         InputError: no text, or no open proposal of this key.
     """
     if not (text := cleaned(text)):
-        raise InputError("empty-proposal", "A proposal without words cannot be accepted.", "Write it, or reject it.")
+        raise InputError("empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal.")
     with project.transaction(act="edit questions", queries=lambda: _queries(project, [key]), author=author) as cursor:
         (proposal,) = _in_state(project, [key], ("open",))
         edited = None if text == proposal.original else text
@@ -265,7 +265,7 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
         keyed = [proposal.question_id for proposal in chosen if proposal.kind == "answer key"]
         if len(set(keyed)) < len(keyed):
             raise InputError(
-                "two-keys-for-a-question", "Two of the answer keys are for the same question.", "Accept one of them."
+                "two-keys-for-a-question", "Two answer keys are for the same question.", "Accept only one of them."
             )
         made = [_as_question(project, author, proposal) for proposal in chosen]
         # The drafts are a transaction of their own, and the first to end: were the process to die between the two,
@@ -317,13 +317,11 @@ def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) 
     found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
     for key in keys:
         if key not in found:
-            raise InputError("unknown-proposal", f"There is no proposal {key}.", "See exam proposals list.")
+            raise InputError("unknown-proposal", f"Unknown proposal {key}.", "See exam proposals list.")
         if found[key].state not in states:
             now = found[key]
             said = f" by {now.decided_by}" if now.decided_by else ""
-            raise InputError(
-                "proposal-closed", f"Proposal {key} is {now.state}{said}.", "See what is open now, and choose again."
-            )
+            raise InputError("proposal-closed", f"Proposal {key} is {now.state}{said}.", "Choose an open proposal.")
     return [found[key] for key in dict.fromkeys(keys)]
 
 
@@ -362,7 +360,7 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
     if found is None:
         raise InputError(
             "unknown-question",
-            f"There is no question {question_id} any more.",
-            "It may have been in a draft that is gone.",
+            f"Unknown question '{question_id}'.",
+            "It may have been an unsaved question that was discarded.",
         )
     return found

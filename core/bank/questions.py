@@ -68,8 +68,8 @@ def check_version(project: Project, version: int | None) -> int:
     if not 0 <= version <= newest:
         raise InputError(
             "unknown-bank-version",
-            f"There is no bank version {version}.",
-            f"See exam bank list --versions; the newest is {newest}.",
+            f"Unknown bank version {version}. The newest is {newest}.",
+            "See exam bank list --versions.",
         )
     return version
 
@@ -158,7 +158,7 @@ def find_query(project: Project, query_id: str) -> Query:
     """
     found = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
     if not found:
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Import it first.")
+        raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
     subtopics = project.rows(
         "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) WHERE query_id = ?"
         " ORDER BY subtopic_id",

@@ -62,9 +62,11 @@ def check_question(question: Question) -> None:
     """
     where = f"Question {question.question_id}"
     if is_wordless(question):
-        raise InputError("empty-question", f"{where} has no text.", "Write the question, or retire it.")
+        raise InputError("empty-question", f"{where} has no text.", "Write the text, or retire the question.")
     if question.kind not in KINDS:
-        raise InputError("unknown-kind", f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
+        raise InputError(
+            "unknown-kind", f"{where} has the unknown kind '{question.kind}'.", f"Available: {', '.join(KINDS)}."
+        )
     check_weight(question)
 
 
@@ -77,8 +79,8 @@ def check_weight(question: Question) -> None:
     if not abs(question.weight) <= MAX_WEIGHT:
         raise InputError(
             "weight-out-of-range",
-            f"Question {question.question_id} has the weight {question.weight:g}.",
-            f"Give a weight from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
+            f"Weight {question.weight:g} of question {question.question_id} is out of range.",
+            f"Use a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
         )
 
 
@@ -108,7 +110,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         check_question(question)
         if question.question_id in ids:
             raise InputError(
-                "duplicate-question", f"Question {question.question_id} is there twice.", "Name each question once."
+                "duplicate-question", f"Duplicate question {question.question_id}.", "List each question once."
             )
         ids.add(question.question_id)
     check_ids(cursor, changed)
@@ -141,7 +143,7 @@ def _check_queries(cursor: Cursor) -> None:
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
         raise InputError(
-            "unknown-query", f"The bank names the unknown query {stray[0][0]}.", "Import the queries first."
+            "unknown-query", f"Unknown query '{stray[0][0]}' in the question bank.", "Import the queries first."
         )
     foreign = cursor.execute(
         "SELECT question_id, i.query_id FROM incoming_bank i JOIN questions USING (question_id)"
@@ -150,8 +152,8 @@ def _check_queries(cursor: Cursor) -> None:
     if foreign:
         raise InputError(
             "question-of-two-queries",
-            f"Question {foreign[0][0]} belongs to another query than {foreign[0][1]}.",
-            "Give it another question id.",
+            f"Question {foreign[0][0]} does not belong to query {foreign[0][1]}.",
+            "Use another question id.",
         )
 
 

@@ -115,28 +115,28 @@ def next_step(
     for open_now, sentence, screen in (
         (
             not found["queries"],
-            "Import queries to begin: a JSON map, TSV or JSONL, or a graded file that has all.",
+            "Import queries to begin (JSON map, TSV, JSONL or a graded file).",
             "home",
         ),
-        (not found["pooled passages"], "Import runs or judgments, so that there are passages to grade.", "home"),
+        (not found["pooled passages"], "Import runs or judgments to get passages to grade.", "home"),
         (
             not found["questions"],
-            "Write or import questions: they say what a relevant passage answers.",
+            "Write or import questions that a relevant passage answers.",
             "question_bank",
         ),
-        (not found["grades"], "Grade the pool: every passage against every question of its query.", "grading"),
-        (ungraded, f"Grade what is missing: {how_many(ungraded, 'pairs')} of a {asked} and a passage.", "grading"),
+        (not found["grades"], "Grade every pooled passage against every question of its query.", "grading"),
+        (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
         (unsaved, _unsaved(unsaved), "question_bank"),
         (
             stale,
-            f"Confirm or withdraw {how_many(stale, 'overrides')}: the question was reworded since.",
+            f"Confirm or withdraw {how_many(stale, 'stale overrides')} of reworded questions.",
             "passages",
         ),
         (not found["runs"], "Import runs to see a leaderboard.", "home"),
     ):
         if open_now:
             return NextStep(sentence, screen)
-    return NextStep("Look at the leaderboard that your questions make, beside the official one.", "leaderboard")
+    return NextStep("Compare your leaderboard with the official one.", "leaderboard")
 
 
 def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
@@ -144,11 +144,11 @@ def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
     if unsaved:
         return NextStep(_unsaved(unsaved), "question_bank")
     if not found["students"]:
-        return NextStep("Add students: chance and other rules need no model, and show what reading earns.", "students")
+        return NextStep("Add examinees. Some, such as chance, need no model.", "students")
     if not found["answers of students"]:
-        return NextStep("Let the students sit the exam.", "students")
-    return NextStep("Look at what each item tells of the students, and what the exam could do without.", "items")
+        return NextStep("Run the exam with the examinees.", "students")
+    return NextStep("Review the statistics of the items.", "items")
 
 
 def _unsaved(number: int) -> str:
-    return f"Look at what your {how_many(number, 'unsaved changes')} would do, and save."
+    return f"Check the effect of your {how_many(number, 'unsaved changes')}, and save."

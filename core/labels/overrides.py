@@ -67,7 +67,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         InputError: there are no ratings, or as `override` says.
     """
     if not ratings:
-        raise InputError("no-rating", "No rating is given.", "Choose a rating for at least one question.")
+        raise InputError("no-rating", "No rating to save.", "Choose a rating for at least one question.")
     with project.transaction(
         act="override ratings", queries=lambda: queries_of_questions(project, ratings), author=author
     ) as cursor:
@@ -82,10 +82,10 @@ def write_override(
 ) -> int:
     """The same as `override`, as part of a greater act in a transaction of its own."""
     if rating not in RATINGS:
-        raise InputError("rating-out-of-range", f"The rating {rating} is out of range.", "Use 0 to 5.")
+        raise InputError("rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5.")
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Say why the machine's rating is wrong.")
+        raise InputError("empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong.")
     pair = cursor.execute(
         "SELECT question_key, passage_key, r.text_key, p.text_key"
         " FROM bank_at($version) r JOIN questions USING (question_key), passages p"
@@ -95,8 +95,8 @@ def write_override(
     if not pair:
         raise InputError(
             "unknown-question",
-            f"There is no question {question_id}, or no text of passage {passage_id}.",
-            "Check the two ids: exam bank list has the questions, exam import passages brings texts.",
+            f"Unknown question '{question_id}', or no text for passage '{passage_id}'.",
+            "Check the ids (exam bank list), or import texts (exam import passages).",
         )
     question, passage = pair[0][:2]
     check_undecided(cursor, author, _query_of(cursor, question), passage, question)
@@ -146,8 +146,8 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         if held[0][0] != as_name(author):
             raise InputError(
                 "override-of-double-assignment",
-                f"Override {key} was given in a double assignment: only who gave it can withdraw it.",
-                "What differs is adjudicated: exam adjudicate list.",
+                f"Override {key} is part of a double assignment, so only its author can withdraw it.",
+                "Differences are adjudicated: exam adjudicate list.",
             )
         check_undecided(cursor, *held[0])
     done = cursor.execute(
@@ -157,7 +157,7 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     ).fetchall()[0][0]
     if not done:
         raise InputError(
-            "unknown-override", "There is no such override any more.", "Look at the list again (exam override list)."
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
         )
     log(cursor, author, "withdraw override", override=key)
 
@@ -171,12 +171,10 @@ def confirm(project: Project, key: int, author: str) -> None:
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
         raise InputError(
-            "unknown-override", "There is no such override any more.", "Look at the list again (exam override list)."
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
         )
     if not found.stale:
-        raise InputError(
-            "override-counts-already", f"Override {key} is of the wording as it is now: it counts already."
-        )
+        raise InputError("override-counts-already", f"Override {key} already counts: its question was not reworded.")
     with project.transaction(act="override ratings", queries=[found.query_id], author=author) as cursor:
         write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
         write_withdrawal(cursor, key, author)

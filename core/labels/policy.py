@@ -48,22 +48,22 @@ class Policy:
             if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
                 raise InputError(
                     "setting-out-of-range",
-                    f"The {name.replace('_', ' ')} is out of range.",
+                    f"{name.replace('_', ' ').capitalize()} is out of range.",
                     f"Use a whole number up to {LARGEST:,}.",
                 )
         if not 1 <= self.min_rating <= MAX_RATING:
             raise InputError(
                 "min-rating-out-of-range",
-                f"The min rating {self.min_rating} is out of range.",
-                f"Use 1 to {MAX_RATING}.",
+                f"Min rating {self.min_rating} is out of range.",
+                f"Use a number from 1 to {MAX_RATING}.",
             )
         if self.cutoff < 1:
             raise InputError(
-                "cutoff-out-of-range", f"The cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
+                "cutoff-out-of-range", f"Cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
             )
         if self.skipped not in ("zero", "ignore"):
             raise InputError(
-                "unknown-skipped", f"'{self.skipped}' says nothing of skipped queries.", "Use zero or ignore."
+                "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
             )
         parse_rule(self.label)
 

@@ -51,7 +51,7 @@ def parse_rule(name: str) -> LabelRule:
     if found := re.fullmatch(r"support:([1-9]\d*)", name):
         return LabelRule("support", int(found[1]))
     raise InputError(
-        "unknown-label-rule", f"There is no label rule '{name}'.", "Use max, support:M (as support:2) or mean."
+        "unknown-label-rule", f"Unknown label rule '{name}'.", "Use max, mean or support:M (such as support:2)."
     )
 
 

@@ -66,8 +66,8 @@ class Leaderboard:
         if self.usable >= FEWEST_GRADED * self.needed:
             return None
         return (
-            f"{self.usable / self.needed:.1%} of the pairs that {self.measure} needs have a rating. A correlation is"
-            f" shown from {FEWEST_GRADED:.0%} on."
+            f"Only {self.usable / self.needed:.1%} of the pairs that {self.measure} needs are graded. A correlation"
+            f" needs {FEWEST_GRADED:.0%}."
         )
 
     @property

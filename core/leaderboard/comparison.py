@@ -63,23 +63,20 @@ class Queries:
     @property
     def says_ungraded(self) -> str:
         """The queries with ungraded pairs, in a sentence; empty without any."""
-        verb = "Left out" if self.left_out else "Included"
+        verb = "Excluded" if self.left_out else "Included"
         return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
 
     @property
     def _numbers(self) -> str:
         if self.common is None:
-            known = [f"{number:,}" for number in (self.board, self.official) if number is not None]
-            rest = f"the other has {known[0]}" if known else "neither does the other"
-            return f"Queries: an imported board does not say which it is about; {rest}. Each is over its own."
+            numbers = " and ".join("unknown" if n is None else f"{n:,}" for n in (self.board, self.official))
+            return f"Queries: {numbers}. Imported leaderboards do not list their queries."
         if self.board == self.official == self.common:
-            return f"Queries: {self.common:,}, the same on both boards."
+            return f"Queries: {self.common:,}, the same on both leaderboards."
         numbers = f"{self.board:,} and {self.official:,}"
         if self.over == "common":
-            return f"Queries: the {self.common:,} that both boards have, of {numbers}."
-        if not self.common:
-            return f"Queries: the boards share none. Each is over its own, {numbers}."
-        return f"Queries: each board is over its own, {numbers}; {self.common:,} of them are common."
+            return f"Queries: {self.common:,} common (of {numbers})."
+        return f"Queries: {numbers} ({self.common:,} common). Each leaderboard uses its own queries."
 
 
 def sides(
@@ -228,7 +225,7 @@ def compare_boards(
     board, official, compared = sides(board, official, queries)
     undefined = board.too_few or official.too_few
     if compared.left_out and not (compared.board and compared.common != 0):
-        undefined = undefined or "Every query that could be compared has ungraded pairs."
+        undefined = undefined or "Every common query has ungraded pairs."
     if undefined:
         common = len(board.scores.keys() & official.scores)
         return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, undefined))
@@ -295,7 +292,7 @@ def correlation_shift(
     if then.spearman is None or now.spearman is None:
         return found(None, None, (now.undefined or then.undefined) or "")
     if compared[0].board.per_query == compared[1].board.per_query:
-        return found(0.0, 0.0, "The boards are the same.")
+        return found(0.0, 0.0, "The leaderboards are the same.")
     among = {query for each in compared for scores in each.board.per_query.values() for query in scores}
     skipped = before.policy.skipped
     drawn = [
@@ -312,12 +309,12 @@ def correlation_shift(
     shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
     shifts = shifts[~np.isnan(shifts)]
     if not len(shifts):
-        return found(None, None, "There are too few queries for an interval.")
+        return found(None, None, "Too few queries for an interval.")
     low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
     if low == high == 0:
-        says = "Scores shift, but the order of the systems does not, whichever queries are drawn."
+        says = "Scores change, but the order of the systems does not (in any resample of the queries)."
     elif low <= 0 <= high:
-        says = "Within noise: other queries could move it either way."
+        says = "The change of the correlation is within noise (resampled queries)."
     else:
-        says = f"More than noise: it {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
+        says = f"The correlation {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
     return found(low, high, says)

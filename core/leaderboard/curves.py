@@ -74,7 +74,7 @@ def cover_curves(
         InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
     """
     if not 1 <= max_k <= MAX_K:
-        raise InputError("depth-out-of-range", f"A curve to {max_k} passages cannot be drawn.", f"Use 1 to {MAX_K}.")
+        raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     queries = leaderboard(project, COVER, policy=policy).query_ids

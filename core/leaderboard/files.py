@@ -80,7 +80,7 @@ def leaderboard_of_files(
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
         raise InputError(
-            "not-a-label-measure", f"{wanted} is not a measure of labels.", "Name one such as nDCG@10 or P@10."
+            "not-a-label-measure", f"{wanted} is not a measure of labels.", "Use a measure such as nDCG@10 or P@10."
         )
     with scratch(memory, spill) as engine:
         try:
@@ -95,8 +95,8 @@ def leaderboard_of_files(
                 if not distinct or top is None or not 1 <= top <= MAX_RATING:
                     raise InputError(
                         "invalid-questions",
-                        f"{files.questions} has a question twice, none at all, or a top out of range (1–{MAX_RATING}).",
-                        "Give each active question of each query once.",
+                        f"{files.questions} is empty, repeats a question, or has a top out of range (1–{MAX_RATING}).",
+                        "List each active question of each query once.",
                     )
             policy = replace(policy, min_rating=min(policy.min_rating, top))
             rows, rated, low, high = engine.execute(
@@ -127,13 +127,13 @@ def leaderboard_of_files(
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
             raise InputError(
                 "invalid-value",
-                f"A value in the files does not fit its column: {first_line(error)}.",
-                "docs/scale.md lists the types.",
+                f"A value has the wrong type for its column: {first_line(error)}.",
+                "See docs/scale.md for the types.",
             ) from error
         labels = int(engine.execute("SELECT count(*) FROM labels").fetchall()[0][0])
         if not labels:
             raise InputError(
-                "no-labels", "No grade gives a label.", "Check that the questions are those of the grades."
+                "no-labels", "The grades give no labels.", "Check that the question ids match those of the grades."
             )
         batches = engine.execute(
             "SELECT list(query_id ORDER BY query_id) FROM (SELECT query_id, sum(size) OVER (ORDER BY query_id) AS upto"
@@ -174,13 +174,13 @@ def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
         raise InputError(
             "cannot-read-file",
             f"Cannot read the {kind} in {place}: {first_line(error)}.",
-            "Name Parquet files on this computer, as 'folder/*.parquet'. Copy or mount those of an object store.",
+            "Use local Parquet files, such as 'folder/*.parquet'. Copy or mount files of an object store first.",
         ) from error
     if missing := [name for name in COLUMNS[kind] if name not in found]:
         raise InputError(
             "column-missing",
-            f"The {kind} in {place} lack {', '.join(missing)}.",
-            f"Columns: {', '.join(COLUMNS[kind])}.",
+            f"Missing columns in the {kind} of {place}: {', '.join(missing)}.",
+            f"Required: {', '.join(COLUMNS[kind])}.",
         )
     casts = {name: f"{name}::{type_}" for name, type_ in COLUMNS[kind].items()}
     for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:

@@ -25,8 +25,8 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
     if not gold:
         raise InputError(
             "no-gold-texts",
-            "There are no gold texts to compare with.",
-            "Import them: exam import responses --gold FILE, or mark a run: exam gold RUN.",
+            "No gold passages to compare with.",
+            "Import them (exam import responses --gold FILE) or mark a run (exam gold RUN).",
         )
 
     def compute() -> Scores:

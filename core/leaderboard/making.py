@@ -61,8 +61,8 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy) ->
     if not wanted.takes_judgments:
         raise InputError(
             "measure-not-from-judgments",
-            f"{wanted} is about answered questions or gold texts: judgments cannot give it.",
-            "Use --source exam, or another measure.",
+            f"{wanted} cannot be computed from judgments.",
+            "Use --source exam or another measure.",
         )
     name = wanted.name
     qrels = judgments(project, source)
@@ -114,13 +114,13 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
     pairs: dict[str, Any] = {}
     if measure.takes_grades:
         if not rankings(project):
-            raise InputError("no-runs", "There are no runs to rank.", "Import them: exam import runs FILE...")
+            raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
         base = basis(project, policy)
         policy = base.policy
         if not label_pairs(project, base)[1]:
             raise InputError(
                 "nothing-graded",
-                "No question of the bank has been graded for the pool yet.",
+                "No pooled passage has been graded yet.",
                 how_to_grade(project, base.grader.spec),
             )
         found = SCORERS[measure.basis](project, measure, base)
@@ -156,7 +156,7 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
         raise InputError(
-            "not-a-label-measure", f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10."
+            "not-a-label-measure", f"{measure} is not a measure of labels.", "Use a measure such as nDCG@10 or P@10."
         )
     name, queries = wanted.name, list(qrels)
     policy = basis(project, policy).policy

@@ -79,25 +79,25 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
     if of is None:
         raise InputError(
             "no-gold-texts",
-            "There are no gold texts to normalise by.",
-            "Import them: exam import responses --gold FILE, or mark a run: exam gold RUN.",
+            "No gold passages to normalise by.",
+            "Import them (exam import responses --gold FILE) or mark a run (exam gold RUN).",
         )
     known = {query: reference[query] for query in queries if query in reference}
     if not known:
         raise InputError(
             "gold-without-queries",
-            f"No query with questions has passages of {of}.",
-            "Import a gold text for each query, or normalise by pool.",
+            f"No query with questions has passages in {of}.",
+            "Import gold passages for each query, or normalise by pool.",
         )
     if not graded:
         raise InputError(
-            "gold-not-graded", f"No passage of {of} has been graded yet.", how_to_grade(project, base.grader.spec)
+            "gold-not-graded", f"No passage in {of} has been graded yet.", how_to_grade(project, base.grader.spec)
         )
     mean, error = mean_and_standard_error(known.values())
     if not mean:
         raise InputError(
             "gold-answers-nothing",
-            f"{of} answers no question at min rating {base.policy.min_rating}: there is nothing to divide by.",
+            f"Cannot normalise: {of} answers no question at min rating {base.policy.min_rating}.",
             "Lower the min rating.",
         )
     runs = coverage(project, base, measure.depth)

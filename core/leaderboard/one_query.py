@@ -40,8 +40,8 @@ def query_scores(
     if not wanted.by_query_alone:
         raise InputError(
             "measure-not-predictable",
-            f"What one change does to {wanted} cannot be told beforehand.",
-            "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
+            f"Cannot predict the effect of a change on {wanted}.",
+            "Choose EXAM-Cover or a measure of labels, or save the change and see the leaderboard.",
         )
     if wanted.basis == "coverage":
         cutoff = wanted.depth

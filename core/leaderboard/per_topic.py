@@ -60,15 +60,15 @@ def leaderboard_per(
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
     """
     if per not in PERS:
-        raise InputError("unknown-mean", f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
+        raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
     policy = policy or Policy()
     plain = leaderboard(project, measure, source, policy)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
             "measure-needs-order",
-            f"{measure} is not taken over the passages of several topics together: they have no order.",
-            "Take EXAM-Cover, or the mean over queries, subtopics or topics.",
+            f"Cannot compute {measure} over the union of topics: their passages have no common order.",
+            "Use EXAM-Cover, or the mean over queries, subtopics or topics.",
         )
     if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
         return plain
@@ -76,8 +76,8 @@ def leaderboard_per(
         if not wanted.by_query_alone:
             raise InputError(
                 "measure-of-whole-queries",
-                f"{wanted} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
-                "Take EXAM-Cover or a measure of labels, or the mean over queries.",
+                f"Cannot compute {wanted} by subtopic.",
+                "Use EXAM-Cover or a measure of labels, or the mean over queries.",
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)

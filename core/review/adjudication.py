@@ -26,16 +26,16 @@ from core.project import (
     put_judgment,
     write_end,
 )
-from core.text import clean_text, how_many
+from core.text import clean_text
 
 Standing = Literal["differs", "agrees", "waiting", "decided"]
 STANDINGS: Mapping[Standing, str] = {
-    "differs": "awaits adjudication: what people gave differs, or some gave nothing",
-    "agrees": "all gave the same, and nobody has accepted it yet",
-    "waiting": "somebody has still to give theirs",
-    "decided": "a decision stands, and counts",
+    "differs": "awaits adjudication, because values differ or are missing",
+    "agrees": "all assessors agree, but the value is not accepted yet",
+    "waiting": "at least one assessor has not finished",
+    "decided": "the adjudicator's decision applies",
 }
-AGREED = "All gave the same."
+AGREED = "All assessors agree."
 """The reason of a decision that accepts what all gave."""
 
 Place = tuple[str, str, str | None]
@@ -180,18 +180,18 @@ def decide(
     """
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Say in a few words why it is so.")
+        raise InputError("empty-reason", "The reason is empty.", "Give a short reason for the decision.")
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
         if one.standing == "waiting":
             raise InputError(
                 "decisions-missing",
-                f"Not everybody has given theirs for passage {one.passage_id} of query {one.query_id}.",
-                "Wait until they have, or say that they are done, or release them: exam double release.",
+                f"Some assessors have not finished passage {one.passage_id} of query {one.query_id}.",
+                "Wait for them, or release them with exam double release.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
             raise InputError(
-                "decided-meanwhile", _meanwhile(one.decision), "Look at it; where it is wrong, decide anew."
+                "decided-meanwhile", _meanwhile(one.decision), "Check the decision, and decide again if it is wrong."
             )
         _write(project, cursor, double, one, value, reason, author)
 
@@ -201,8 +201,8 @@ def decide(
 
 def _meanwhile(decision: Decision | None) -> str:
     if decision is None:
-        return "The decision that stood there was taken back meanwhile."
-    return f"{decision.author} decided {decision.value} meanwhile: {decision.reason}"
+        return "Another person has withdrawn the decision."
+    return f"{decision.author} has already decided {decision.value}: {decision.reason}"
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:
@@ -233,7 +233,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
         if one.decision is None:
-            raise InputError("no-decision", "No decision stands there.", "See exam adjudicate list.")
+            raise InputError("no-decision", "No decision to withdraw.", "See exam adjudicate list.")
         _clear(cursor, double, one, author)
         _state(cursor, double, one, None, None, "", author)
         log(cursor, author, "undo adjudication", **_named(one))
@@ -271,8 +271,8 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
         if waits:
             raise InputError(
                 "decisions-missing",
-                f"{how_many(waits, 'decisions')} on query {query_id} would be missing.",
-                "Decide on what differs first: on the screen Adjudication, or see exam adjudicate list.",
+                f"Query {query_id} has unresolved differences: {waits:,}.",
+                "Adjudicate them first, on the screen Adjudication or with exam adjudicate.",
             )
         write_end(cursor, double, author)
 
@@ -309,18 +309,18 @@ def _each(
         mine = {one.key: one for one in theirs if as_name(author) not in one.present}
         if not mine and any(as_name(author) in one.present for one in among):
             raise NotAllowed(
-                "adjudicator-takes-part", f"{author} takes part in query {query_id}.", "Somebody decides who does not."
+                "adjudicator-takes-part", f"{author} is an assessor of query {query_id}.", "Ask another adjudicator."
             )
         if not mine:
             raise NotAllowed(
                 "adjudicator-takes-part",
-                f"{author} may not decide on query {query_id}.",
-                "An organizer does, or whom one named as adjudicator.",
+                f"{author} is not an adjudicator of query {query_id}.",
+                "Ask an organizer or the adjudicator of this query.",
             )
         found = [one for one in contested(project, query_id) if one.number in mine and which(one)]
         if not found:
             raise InputError(
-                "nothing-to-decide", f"Nothing of query {query_id} is to be decided so.", "See exam adjudicate list."
+                "nothing-to-decide", f"Nothing to adjudicate for query {query_id}.", "See exam adjudicate list."
             )
         for one in found:
             write(cursor, mine[one.number], one)
@@ -336,7 +336,7 @@ def _write(
         override = write_override(project, cursor, one.question_id, one.passage_id, value, reason, author)
     elif value not in SCALE:
         raise InputError(
-            "judgment-out-of-range", f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
         )
     else:
         put_judgment(cursor, ADJUDICATED, *_keys(cursor, one)[:2], value)

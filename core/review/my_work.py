@@ -64,16 +64,16 @@ class Work:
     @property
     def next(self) -> Step:
         """What to do next."""
-        sample = f"judge its sample: {how_many(self.sampled_left, 'passages')}"
+        sample = f"judge the sample of {how_many(self.sampled_left, 'passages')}"
         steps = (
             (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
-            (not self.questions and self.pooled, Step("write its first questions", "question_bank")),
-            (self.proposed, Step(f"decide on {how_many(self.proposed, 'proposed questions')}", "question_bank")),
+            (not self.questions and self.pooled, Step("write the first questions", "question_bank")),
+            (self.proposed, Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank")),
             (self.stale, Step(f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages")),
             (self.sampled_left, Step(sample, "passages", of_sample=True)),
-            (self.pooled > self.judged, Step("read its passages", "passages")),
+            (self.pooled > self.judged, Step("judge the passages", "passages")),
         )
-        return next((step for waits, step in steps if waits), Step("look at it again", "question_bank"))
+        return next((step for waits, step in steps if waits), Step("review the questions", "question_bank"))
 
 
 def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:

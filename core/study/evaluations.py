@@ -63,8 +63,8 @@ def score_table(board: Leaderboard) -> Table:
     if not board.per_query:
         raise InputError(
             "no-scores-by-query",
-            f"{board.source} is an imported leaderboard: it has no scores by query.",
-            "Name a source of judgments.",
+            f"The imported leaderboard {board.source} has no scores per query.",
+            "Use a source of judgments.",
         )
     skipped = 0.0 if board.policy.skipped == "zero" else None
     return {

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.catalogue import graders
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.labels import Policy
 from core.leaderboard import Comparison, Leaderboard, QueryChoice, compare_boards, leaderboard
 from core.measures import COVER, Ties, parse_measure
 from core.project import Project, as_act, boards, sources
+from core.text import how_many
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
 """The measures that figures offer beside the one of the screen: those of the papers' tables."""
@@ -158,15 +159,15 @@ def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) 
         low, span = (min(scores), max(scores) - min(scores)) if scores else (0.0, 0.0)
         if span == 0:
             left_out[title] = (
-                f"All {len(scores)} systems have the same score, so that it cannot be scaled."
+                f"Not drawn: all {how_many(len(scores), 'systems')} have the same score."
                 if scores
-                else f"It has no system in common with {name}."
+                else f"Not drawn: no system in common with {name}."
             )
             continue
         if len(drawn) < len(board.systems):
-            left_out[title] = f"{len(board.systems) - len(drawn)} of its systems are not on {name}."
+            left_out[title] = f"{how_many(len(board.systems) - len(drawn), 'systems')} not drawn: not on {name}."
         elif len(drawn) < len(order):
-            left_out[title] = f"It lacks {len(order) - len(drawn)} of the {len(order)} systems."
+            left_out[title] = f"{len(order) - len(drawn)} of the {how_many(len(order), 'systems')} are missing."
         for system in drawn:
             error = system.std_error or 0.0
             ends = [(system.score + move - low) / span for move in (0.0, -error, error)]
@@ -280,15 +281,11 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
         if not board.per_query:
             raise InputError(
                 "no-scores-by-query",
-                f"The board {board.source} was imported without scores by query.",
-                "Choose one that comes from grades or judgments.",
+                f"The imported leaderboard {board.source} has no scores per query.",
+                "Choose a leaderboard from grades or judgments.",
             )
         if run not in board.per_query:
-            raise InputError(
-                "unknown-system",
-                f"There is no system '{run}' on the board.",
-                f"There are: {', '.join(board.per_query)}.",
-            )
+            raise unknown_name("unknown-system", "system", run, board.per_query)
     queries = {query for board in (x, y) for query in board.query_ids}
     texts = dict(project.rows("SELECT query_id, text FROM queries ORDER BY query_key"))
     points = []

@@ -22,6 +22,7 @@ from core.measures.item_response import (
 )
 from core.project import Project
 from core.study.question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
+from core.text import how_many
 
 Examinees = Literal["systems", "passages"]
 
@@ -113,14 +114,14 @@ def bank_worth(
     if base.grader.spec.method == "direct":
         raise InputError(
             "grader-of-whole-queries",
-            f"The grader '{base.grader.spec.name}' judges queries as a whole: it answers no questions.",
-            "Name another one with --grader.",
+            f"The grader '{base.grader.spec.name}' does not grade questions.",
+            "Choose another grader with --grader.",
         )
     if query_id is not None:
         bank.find_query(project, query_id)
     if examinees == "passages":
         if query_id is None:
-            raise InputError("option-missing", "Passages are looked at query by query.", "Give --query Q.")
+            raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
         return _of_passages(project, base, query_id)
     return project.remember(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
 
@@ -153,7 +154,11 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     found = fit_graded(levels, base.grader.spec.max_rating)
     difficulty = found.items.b[:, base.min_rating - 1] if base.min_rating else found.items.b[:, 0]
     told = graded_information(found.theta, found.items)
-    few = [f"{len(items)} questions are few: abilities are hardly known."] if len(items) < FEWEST else []
+    few = (
+        [f"With only {how_many(len(items), 'questions')}, the estimated abilities are imprecise."]
+        if len(items) < FEWEST
+        else []
+    )
     verdicts = _verdicts(_systems(project, base, query_id))
     return _worth("passages", asked, verdicts, found.theta, told, found.items.d, difficulty, few)
 
@@ -187,7 +192,7 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
 def _checked(asked: _Asked) -> _Asked:
     if np.isnan(asked.answers).all():
         raise InputError(
-            "nothing-graded", "No question has a usable grade yet.", "Grade first: exam grade --grader NAME."
+            "nothing-graded", "No question has a usable grade yet.", "Grade passages first: exam grade --grader NAME."
         )
     return asked
 

@@ -20,17 +20,19 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
         best, near, poor: how the best value of a column is marked, what is as good, and what is poor.
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
-    ties = "average ranks" if table.ties == "average" else "broken at random, mean of the repeats"
+    ties = "average ranks" if table.ties == "average" else "mean over random orders"
     said = [
-        f"Rank correlation with {', '.join(official)}; ties: {ties}.",
-        f"Best of each column {best}; equally good (within {NEAR} of it) {near}; below {POOR} {poor}.",
+        f"Rank correlation with {', '.join(official)} (ties: {ties}).",
+        f"The best value of each column is {best}, values within {NEAR} of the best are {near}, values below {POOR}"
+        f" are {poor}.",
     ]
     if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
-        said.append("A row of the official source itself does not compete for the best.")
+        said.append("Rows of the official source are not marked.")
     if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
         said.append(
-            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}; “4 of 5 / 93” is over the 4 that both"
-            " boards have, of 5 of the row and 93 of the official one; “5 / 93” is each over its own; “?” is unknown."
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4 common queries, of 5"
+            " of the row and 93 of the official leaderboard. “5 / 93” means that each uses its own queries."
+            " “?” means unknown."
         )
     left_out = dict.fromkeys(
         query
@@ -40,19 +42,19 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
         for query in cell.queries.ungraded
     )
     if left_out:
-        said.append(f"Left out of rows that lack their grades: {queries_with_ungraded(left_out)}.")
+        said.append(f"Excluded from rows that lack grades: {queries_with_ungraded(left_out)}.")
     if table.samples:
         said.append(
-            f"Intervals: 95 % over {table.samples} resamples of the queries; a resample has fewer different queries,"
-            " which lowers correlations, so that a value may lie at or above the end of its interval."
+            f"Intervals: 95 %, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
+            " value may lie at or above the end of its interval."
         )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
     if shares:
-        said.append(f"Labels rest on part of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+        said.append(f"Graded share of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
     if table.left_out:
-        said.append(f"Left out, as no system is on the official board: {', '.join(table.left_out)}.")
+        said.append(f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.")
     if table.reasons():
-        said.append(f"{UNDEFINED} undefined: the first leaderboard is that of the row, the second the official one.")
+        said.append(f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second the official.")
     return " ".join(said)
 
 

@@ -132,7 +132,7 @@ def row_boards(
     if exam:
         base = basis(project, policy)
         if not label_pairs(project, base)[1]:
-            return dict.fromkeys(measures, "No question of the bank has been graded for the pool yet.")
+            return dict.fromkeys(measures, "No pooled passage has been graded yet.")
         qrels, threshold = label_qrels(project, base), base.min_rating
         key: Hashable = base.key
     else:
@@ -159,5 +159,5 @@ def row_boards(
         elif exam:
             found[measure] = leaderboard(project, measure, "exam", policy)
         else:
-            found[measure] = f"{measure} is about answered questions: judgments cannot give it."
+            found[measure] = f"{measure} cannot be computed from judgments."
     return found

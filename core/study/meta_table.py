@@ -191,15 +191,17 @@ def meta_table(
     official = official or Policy()
     if within_error and ties != "random":
         raise InputError(
-            "ties-with-standard-errors", "Ties within standard error are broken at random.", "Ask for random ties."
+            "ties-with-standard-errors", "Ties within standard error need random ties.", "Use --ties random."
         )
     if samples < 0:
         raise InputError(
-            "samples-out-of-range", f"{samples} resamples give no interval.", "Use 1000, or 0 for no intervals."
+            "samples-out-of-range",
+            f"Number of resamples {samples} is out of range.",
+            "Use 1000, or 0 for no intervals.",
         )
     imported = dict(boards(project))
     if any(row.source not in imported for row in rows) and not rankings(project):
-        raise InputError("no-runs", "There are no runs to rank.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
     columns = _columns(project, rows, against, measures, against_measure, official)
     key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
 
@@ -284,7 +286,9 @@ def _columns(
             title = f"{measure} / {name}" if several else measure
             found.append(Column(measure, name, imported.get(name, fixed or own), title))
     if not found:
-        raise InputError("table-without-columns", "The table has no column.", "Name a measure and an official board.")
+        raise InputError(
+            "table-without-columns", "The table has no columns.", "Give a measure and an official leaderboard."
+        )
     return tuple(dict.fromkeys(found))
 
 

@@ -23,23 +23,23 @@ FEWEST_EACH = 3
 """Two questions are compared only if so many systems answer each, and so many do not."""
 
 MEANINGS: dict[Verdict, str] = {
-    "separates the top": "at most half of the systems answer it, those that do well on the other questions",
-    "separates lower down": "more than half of the systems answer it; it sets the weaker ones apart",
-    "universal": "over 80 % of the systems answer it: it hardly tells them apart",
-    "hard": "under 10 % of the systems answer it: it moves few of them",
-    "redundant": "the same systems answer it as an earlier question of the query (correlation .9 or more)",
-    "unclear": "systems that do badly on the other questions answer it as often as good ones (correlation below .1)",
-    "not graded": "no system has a usable grade for it",
-    "no systems": "there are no runs, so nothing can be told apart",
+    "separates the top": "at most half of the systems answer the question, mostly good ones",
+    "separates lower down": "more than half of the systems answer the question, so it separates the weaker ones",
+    "universal": "over 80 % of the systems answer the question, so it separates few of them",
+    "hard": "under 10 % of the systems answer the question, so it changes few scores",
+    "redundant": "the same systems answer an earlier question of the query (correlation .9 or more)",
+    "unclear": "weak systems answer the question as often as good ones (correlation below .1)",
+    "not graded": "no system has a usable grade for the question",
+    "no systems": "the project has no runs",
 }
 SUGGESTIONS: dict[Verdict, str] = {
-    "separates the top": "keep it; more weight sets the best further apart",
-    "separates lower down": "keep it; it sets weaker ones apart, more weight does little at the top",
-    "universal": "retire it, give it less weight, or ask for more",
-    "hard": "check whether any passage can answer it",
-    "redundant": "keep one of the two, or give each half the weight",
-    "unclear": "check its wording and the passages that answer it",
-    "not graded": "grade it first",
+    "separates the top": "keep the question; more weight separates the best systems more",
+    "separates lower down": "keep the question; more weight hardly affects the best systems",
+    "universal": "retire the question, lower its weight, or make it harder",
+    "hard": "check if any passage can answer the question",
+    "redundant": "keep only one of the two questions, or halve both weights",
+    "unclear": "check the wording and the passages that answer the question",
+    "not graded": "grade the question first",
     "no systems": "import runs",
 }
 

@@ -210,17 +210,15 @@ def select(
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.
     """
     if top_k < 1:
-        raise InputError(
-            "depth-out-of-range", f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more."
-        )
+        raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
     policy = policy or Policy()
     base = basis(project, policy)
     source = find_source(project, against)
     if source in dict(boards(project)):
         raise InputError(
             "source-without-judgments",
-            f"{source} is an imported leaderboard: it has no judgments.",
-            "Name a source of judgments.",
+            f"The imported leaderboard {source} has no judgments.",
+            "Use a source of judgments.",
         )
     qrels = label_qrels(project, base)
     unreadable = _unreadable(project, base, qrels)
@@ -335,7 +333,7 @@ def standardised_pearson(
     right: list[float] = []
     systems = min((len(judge.keys() & truth.keys()) for judge, truth in measures), default=0)
     if systems < NEEDED:
-        return None, f"the boards have {systems} systems in common, and at least {NEEDED} are needed"
+        return None, f"the leaderboards have {systems} common systems, but {NEEDED} are needed"
     for judge, truth in measures:
         runs = sorted(judge.keys() & truth.keys())
         x, y = (np.array([side[run] for run in runs]) for side in (judge, truth))
@@ -343,7 +341,7 @@ def standardised_pearson(
             left.extend((x - x.mean()) / x.std())
             right.extend((y - y.mean()) / y.std())
     if not left:
-        return None, "every measure gives all systems the same score on one side"
+        return None, "on one of the leaderboards, all systems have the same score by every measure"
     return float(np.corrcoef(left, right)[0, 1]), None
 
 

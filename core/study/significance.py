@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.leaderboard import Leaderboard
 from core.measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
 from core.project import Project, as_act
@@ -20,9 +20,9 @@ Correction = Literal["holm", "none"]
 TESTS: tuple[Test, ...] = get_args(Test)
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
-NO_QUERIES = "The board has no scores by query, so that no paired test can be made."
+NO_QUERIES = "This leaderboard has no scores per query, which a paired test needs."
 SAME = "Both systems have the same score on every query."
-NO_SPREAD = "The difference is the same on every query: a t test has no spread to measure. Use randomisation."
+NO_SPREAD = "The difference is the same on every query, so a t test is undefined. Use the randomisation test."
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ def compare_systems(
     """
     runs = [system.run for system in board.systems]
     if against is not None and against not in runs:
-        raise InputError(
-            "unknown-system", f"There is no system '{against}' on the board.", f"There are: {', '.join(runs)}."
-        )
+        raise unknown_name("unknown-system", "system", against, runs)
     baseline = against if against is not None else next(iter(runs), "")
     return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
 
@@ -134,13 +132,13 @@ def _compare(
     seed: int,
 ) -> list[Difference]:
     if test not in TESTS:
-        raise InputError("unknown-test", f"There is no test '{test}'.", f"Use {' or '.join(TESTS)}.")
+        raise unknown_name("unknown-test", "test", test, TESTS)
     if correction not in CORRECTIONS:
-        raise InputError(
-            "unknown-correction", f"There is no correction '{correction}'.", f"Use {' or '.join(CORRECTIONS)}."
-        )
+        raise unknown_name("unknown-correction", "correction", correction, CORRECTIONS)
     if permutations < 1:
-        raise InputError("samples-out-of-range", f"{permutations} permutations give no p value.", "Use 1 or more.")
+        raise InputError(
+            "samples-out-of-range", f"Number of permutations {permutations} is out of range.", "Use 1 or more."
+        )
     if not pairs:
         return []
     scores = _score_table(board)
@@ -183,5 +181,5 @@ def _why_undefined(differences: Array, imported: bool) -> str:
         return NO_QUERIES
     known = differences[~np.isnan(differences)]
     if len(known) < 2:
-        return f"Queries that both systems have: {len(known)}; a test needs at least 2."
+        return f"A test needs 2 common queries. These systems have {len(known)}."
     return SAME if not np.any(known) else NO_SPREAD

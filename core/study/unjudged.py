@@ -116,9 +116,7 @@ def unjudged(
     depth = project.read(pool_depth)
     top_k = depth if top_k is None else top_k
     if top_k < 1:
-        raise InputError(
-            "depth-out-of-range", f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more."
-        )
+        raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     # Judgments can be looked at before anything is graded.

@@ -43,7 +43,7 @@ from core.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of, fill, only_read
 from tests.made.projects import judge as import_judgments
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 
 def difference(board: AuditBoard, first: str, second: str) -> Difference:
@@ -112,14 +112,14 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
 
 
 def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(filled: Project) -> None:
-    assert notice(filled).startswith("No audit")
+    assert "exam audit design" in notice(filled)
     audit = plan(filled, batch_size=10)
     draw(filled, audit, "org")
-    assert f"No audit yet, though '{audit.name}' is under way" in notice(filled)
+    assert f"exam audit status --audit {audit.name}" in notice(filled)
     board = audit_board(filled, audit)
     assert {system.audited for system in board.systems} == {None}
     assert board.statement.holds is None and not board.statement.may_stop and board.waiting > 0
-    assert board.says.startswith("No audit")
+    assert board.says and not any(sign.isdigit() for sign in board.says)
 
 
 def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
@@ -154,10 +154,10 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     assert unseen.audited is not None and unseen.bias is not None
     assert [(one.low, one.high, one.p, one.adjusted) for one in board.differences] == [(None,) * 4]
     assert difference(board, "unseen", "good").value == -difference(board, "good", "unseen").value
-    assert "How far unseen may be off is not known" in board.says
+    assert mentions(board.says, "unseen") and not mentions(board.says, "good")
     shown = json.loads(json.dumps(board.as_dict(), allow_nan=False))
     assert {one["run"]: one["low"] for one in shown["systems"]}["unseen"] is None
-    assert "but for unseen, whose interval is not known" in methods(project, audit)
+    assert mentions(methods(project, audit), "unseen")
 
 
 def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Project) -> None:

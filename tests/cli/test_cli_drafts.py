@@ -125,7 +125,7 @@ def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left
 
 def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811
     made = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
-    refused(shell("override", "confirm", str(made.json["override"]), "--author", "bob"), 2, "it counts already")
+    refused(shell("override", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
     (one,) = shell("override", "list", "--json").json["overrides"]
     assert (one["key"], one["author"]) == (made.json["override"], "ann")
 

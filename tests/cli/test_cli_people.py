@@ -45,13 +45,13 @@ def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> Non
     assert (new["stale"], new["author"], new["rating"]) == (False, "bob", 2)
     assert mentions(shell("override", "withdraw", str(new["key"])).err, "1")
     assert shell("override", "list", "--json").json == {"overrides": []}
-    refused(shell("override", "withdraw", key), 2, "no such override")
+    refused(shell("override", "withdraw", key), 2, "exam override list")
     refused(shell("override", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9 is out of range")
 
 
 def test_several_overrides_are_withdrawn_together_or_not_at_all(shell: Exam) -> None:
     key = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
-    refused(shell("override", "withdraw", str(key), "999999"), 2, "no such override")
+    refused(shell("override", "withdraw", str(key), "999999"), 2, "exam override list")
     assert [one["key"] for one in shell("override", "list", "--json").json["overrides"]] == [key]
 
 

@@ -639,7 +639,8 @@ def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable
     (box,) = [one for one in app.text_area if one.value == "Which birds fly at night?"]
     box.set_value(" ")
     sound(app.run())
-    assert "A proposal without words cannot be accepted." in said(app)
+    # The wording stays, and an error is shown.
+    assert ":red[" in said(app) and "reworded by ann, was: Which birds?" in said(app)
 
     boxes = [one for one in app.checkbox if one.label == "Choose"]
     boxes[0].check()

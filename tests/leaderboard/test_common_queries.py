@@ -32,6 +32,7 @@ from core.study import cell_comparison, choose_rows, meta_latex, meta_table, met
 from core.study.meta_table import Column
 from core.types import Question
 from tests.made.projects import copy_of, fill, judge, only_read
+from tests.made.refusals import mentions
 
 SYSTEMS = [f"s{i}" for i in range(6)]
 
@@ -58,13 +59,14 @@ def test_boards_that_share_queries_are_compared_over_those() -> None:
     assert found == Queries("common", 5, 28, 3)
     assert mine.scores == board(names(2, 5), 1).scores
     assert theirs.systems == board(names(2, 5), 2).systems
-    assert (found.short, found.says) == ("3 of 5 / 28", "Queries: the 3 that both boards have, of 5 and 28.")
+    assert found.short == "3 of 5 / 28"
+    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
 
 
 def test_each_over_its_own_queries_is_a_choice() -> None:
     mine, theirs, found = sides(MINE, THEIRS, "own")
     assert (mine, theirs, found) == (MINE, THEIRS, Queries("own", 5, 28, 3))
-    assert found.says == "Queries: each board is over its own, 5 and 28; 3 of them are common."
+    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
     assert found.short == "5 / 28"
 
 
@@ -72,21 +74,21 @@ def test_boards_of_the_same_queries_stay_as_they_are() -> None:
     mine, theirs, found = sides(MINE, board(names(0, 5), 2))
     assert mine is MINE
     assert theirs.query_ids == MINE.query_ids
-    assert (found.short, found.says) == ("5", "Queries: 5, the same on both boards.")
+    assert found.short == "5" and mentions(found.says, "5")
 
 
 def test_an_imported_board_does_not_say_its_queries() -> None:
     imported = replace(THEIRS, per_query={}, query_ids=[])
     mine, theirs, found = sides(MINE, imported)
     assert (mine, theirs, found) == (MINE, imported, Queries("own", 5, None, None))
-    assert "the other has 5" in found.says
+    assert mentions(found.says, "5")
     assert found.short == "5 / ?"
 
 
 def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
     mine, _, found = sides(MINE, board(names(9, 12), 2))
     assert (mine, found) == (MINE, Queries("own", 5, 3, 0))
-    assert found.says == "Queries: the boards share none. Each is over its own, 5 and 3."
+    assert all(mentions(found.says, number) for number in ("0", "3", "5"))
 
 
 def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
@@ -188,7 +190,7 @@ def test_the_shell_says_over_which_queries(own: Project) -> None:
     assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
     said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
     assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
-    assert "Queries: the 1 that both boards have, of 2 and 5." in run(own, "correlate", "--against", "NIST")
+    assert compare(own, "nDCG@10", "NIST").queries.says in run(own, "correlate", "--against", "NIST")
     said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
     assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 

@@ -83,21 +83,23 @@ def test_equal_boards_shift_nothing():
     one = board(at_random(1))
     found = correlation_shift(one, board(at_random(1)), OFFICIAL)
     assert found.before == found.after
-    assert (found.low, found.high, found.says) == (0.0, 0.0, "The boards are the same.")
+    assert (found.low, found.high) == (0.0, 0.0)
 
 
 def test_a_big_improvement_is_more_than_noise_and_so_is_its_loss():
     bad, good = board(at_random(1)), board(at_random(1, quality=1.0))
     found = correlation_shift(bad, good, OFFICIAL)
-    assert found.says.startswith("More than noise: it rises")
+    assert found.low is not None and found.low > 0
     assert found.low is not None and found.high is not None and found.after is not None and found.before is not None
     assert 0 < found.low <= found.after - found.before <= found.high
-    assert correlation_shift(good, bad, OFFICIAL).says.startswith("More than noise: it falls")
+    loss = correlation_shift(good, bad, OFFICIAL)
+    assert loss.high is not None and loss.high < 0
+    assert len({found.says, loss.says}) == 2
 
 
 def test_a_shift_that_other_queries_could_turn_is_within_noise():
     found = correlation_shift(board(at_random(1)), board(at_random(2)), OFFICIAL)
-    assert found.says.startswith("Within noise")
+    assert found.low is not None and found.high is not None and found.low <= 0 <= found.high
     assert found.low is not None and found.high is not None
     assert found.low < 0 < found.high
 
@@ -135,7 +137,7 @@ def test_one_query_gives_no_interval_and_says_so():
     one, other = ({run: {"q00": by["q00"]} for run, by in at_random(seed).items()} for seed in (1, 2))
     found = correlation_shift(board(one), board(other), OFFICIAL)
     assert (found.before is None, found.after is None) == (False, False)
-    assert (found.low, found.high, found.says) == (None, None, "There are too few queries for an interval.")
+    assert (found.low, found.high) == (None, None) and found.says
 
 
 def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlation(project: Project):
@@ -162,4 +164,4 @@ def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlati
     shift = correlation_shift(found.before, found.after, official, samples=50)
     assert shift.before is not None and shift.after is not None
     assert shift.before < 0 < shift.after
-    assert shift.says.startswith("More than noise: it rises")
+    assert shift.low is not None and shift.low > 0

@@ -35,7 +35,7 @@ VIEWS = {
     "leaderboard": ("All boards", "Two boards", "Two systems", "By budget", "Significance"),
     "disagreements": ("Settled",),
     "changes": ("Questions",),
-    "audit": ("Judge", "Labels", "Roles", "Paper", "Plan another"),
+    "audit": ("Judge", "Labels", "Roles", "Paper", "Plan another audit"),
     "answers": ("Which evaluation chooses which system", "Generate and compare"),
 }
 """Views that show other kinds of things than their screen opens with."""

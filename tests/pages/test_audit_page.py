@@ -85,7 +85,7 @@ def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plai
     app = visit("audit")
 
     def proposed() -> list[str]:
-        return [named(app.number_input, name).placeholder for name in ("Passages of a batch", "Batches at most")]
+        return [named(app.number_input, name).placeholder for name in ("audit-size", "audit-looks")]
 
     assert proposed() == ["100", "4"]
     named(app.get("button_group"), "audit-aim").set_value("budget")
@@ -113,14 +113,14 @@ def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -
 
 
 def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
-    app = visit("audit", project="test", view="Plan another")
+    app = visit("audit", project="test", view="Plan another audit")
     for name in "audit 2", "audit 3":
         app = press(app, "plan audit")
         assert any(name in toast.value for toast in app.toast)
         assert shows(app, "about-audit", name) and shows(app, "machine-alone")
         assert named(app.selectbox, "audit").value == name
         assert app.query_params["project"] == "test" and "view" not in app.query_params
-        named(app.get("button_group"), "view").set_value("Plan another")
+        named(app.get("button_group"), "view").set_value("Plan another audit")
         app = sound(app.run())
     named(app.selectbox, "audit").set_value("first")
     app = press(app, "plan audit")

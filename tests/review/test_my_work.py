@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,20 +34,25 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def next_of(project: Project, name: str = "lea") -> list[str]:
-    return [one.next[0] for one in my_work(project, name, ("q1",), None)]
+    return [one.next.screen for one in my_work(project, name, ("q1",), None)]
+
+
+def counted(project: Project, name: str = "lea") -> list[str]:
+    """The numbers in what is to be done next."""
+    return [re.sub(r"\D", "", one.next.said) for one in my_work(project, name, ("q1",), None)]
 
 
 def test_what_is_next_follows_what_waits(project: Project) -> None:
-    assert next_of(project) == ["read its passages"]
+    assert next_of(project) == ["passages"]
     put_draft(project, "lea", replace(BANK[0], text="Who is A?"))
-    assert next_of(project) == ["save 1 change"]
+    assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
     save_drafts(project, "lea")
     (key,) = add_generations(project, [Generation("question", "q1", "m", "p", "h", ("Why A?",), "raw")], "olga")
-    assert next_of(project) == ["decide on 1 proposed question"]
+    assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
     reject(project, [key], "lea")
     for passage in ("p1", "p2"):
         judging.judge(project, "q1", passage, 1, "lea")
-    assert next_of(project) == ["look at it again"]
+    assert (next_of(project), counted(project)) == (["question_bank"], [""])
     (one,) = my_work(project, "lea", ("q1",), None)
     assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
 

@@ -37,7 +37,7 @@ from core.review import (
 )
 from core.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
 B = Question("q1/b", "q1", "What is B?")
@@ -150,7 +150,8 @@ class TestFinding:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
         (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
-        assert (one.sampled, one.sampled_left, one.next.said) == (2, 1, "judge its sample: 1 passage")
+        assert (one.sampled, one.sampled_left, one.next.of_sample) == (2, 1, True)
+        assert mentions(one.next.said, "1")
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)

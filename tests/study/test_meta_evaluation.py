@@ -312,13 +312,13 @@ class TestCells:
         reasons = table.reasons()
         tied = next(cells for reason, cells in reasons.items() if mentions(reason, "3"))
         assert "nothing found, min rating 1: AP" in tied
-        assert any("judgments cannot give it" in reason for reason in reasons)
+        assert any(mentions(reason, "EXAM-Cover@20") for reason in reasons), reasons
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
     def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, own: Project) -> None:
         bank.save(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
         table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
-        assert "No question of the bank has been graded" in str(table.rows[0].cells[0].correlation.undefined)
+        assert table.rows[0].cells[0].correlation.undefined
 
     def test_new_grades_show_at_once(self, own: Project) -> None:
         def cell() -> Cell:

@@ -18,7 +18,7 @@ from core.study import select
 from core.study.selection import classify, standardised_pearson
 from core.types import Question
 from tests.made.projects import fill, judge, new_project
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q2/b", "q2", "B?")]
 RUNS = {
@@ -141,10 +141,8 @@ def test_standardising_takes_away_what_tells_measures_apart() -> None:
 def test_a_correlation_that_means_nothing_is_undefined_with_its_reason() -> None:
     few = {"a": 1.0, "b": 2.0}
     flat = {"a": 1.0, "b": 1.0, "c": 1.0}
-    assert standardised_pearson([(few, few)]) == (
-        None,
-        "the boards have 2 systems in common, and at least 3 are needed",
-    )
+    value, reason = standardised_pearson([(few, few)])
+    assert value is None and reason is not None and mentions(reason, "2") and mentions(reason, "3")
     assert standardised_pearson([(flat, flat)])[0] is None
     rising = {"a": 1.0, "b": 2.0, "c": 4.0}
     assert standardised_pearson([(flat, rising), (rising, rising)]) == (pytest.approx(1.0), None)

@@ -183,7 +183,7 @@ def _ratings_of_passage(
 ) -> tuple[dict[str, Question], dict[str, int | None]]:
     """The questions of a query, and the rating of those that count for a passage; None where there is none."""
     if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
-        raise InputError("unknown-query", f"There is no query {query_id}.", "Choose one from the list.")
+        raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Choose a query from the list.")
     if base.grader.spec.method == "direct":
         questions = [query_as_question(project, query_id)]
     else:
@@ -193,8 +193,8 @@ def _ratings_of_passage(
     if passage_id not in known.passage_ids:
         raise InputError(
             "unknown-passage",
-            f"There is no passage {passage_id} for the query {query_id}.",
-            "Choose one from the list.",
+            f"Unknown passage '{passage_id}' for query {query_id}.",
+            "Choose a passage from the list.",
         )
     row = known.passage_ids.index(passage_id)
     return {q.question_id: q for q in questions}, ratings_of_passage(base, known, questions, row)

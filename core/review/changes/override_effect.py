@@ -184,7 +184,7 @@ def _question(project: Project, base: Basis, question_id: str) -> tuple[str, lis
         {"version": base.version, "question": question_id},
     )
     if not rows:
-        raise InputError("unknown-question", f"There is no question {question_id}.")
+        raise InputError("unknown-question", f"Unknown question '{question_id}'.")
     text, *place = rows[0]
     return str(text).strip(), asking(project, [(place[0], place[1])])
 

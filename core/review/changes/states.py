@@ -259,7 +259,7 @@ def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard 
         return leaderboard(project, measure, policy=policy), ""
     except InputError as error:
         # One state may have nothing to score, as the bank before its first version; its labels still compare.
-        return None, f"The state of bank version {policy.bank_version} has no leaderboard. {error}"
+        return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"
 
 
 def flips_csv(project: Project, found: StateChanges) -> str:

@@ -57,7 +57,9 @@ class Agreement:
         if self.left.owner != self.right.owner:
             return (self.left.owner, self.right.owner)
         if self.left.by_itself != self.right.by_itself:
-            one, other = (f"{side.owner} {'by itself' if side.by_itself else 'with overrides'}" for side in sides)
+            one, other = (
+                f"{side.owner} {'without overrides' if side.by_itself else 'with overrides'}" for side in sides
+            )
             return (one, other)
         return ("left", "right")
 

@@ -94,15 +94,15 @@ def check_next(
     if isinstance(left, Person) or isinstance(right, Person):
         raise InputError(
             "person-without-leaderboard",
-            "A person's ratings are about questions: they make no leaderboard of their own.",
-            "Compare labels or judgments, or take the worst first.",
+            "Ratings of a person have no leaderboard.",
+            "Compare labels or judgments, or choose another order.",
         )
     wanted = parse_measure(measure)
     if not wanted.takes_judgments:
         raise InputError(
             "not-a-label-measure",
-            f"{wanted} is not computed from relevance values.",
-            "Choose another measure, such as nDCG@10.",
+            f"{wanted} is not a measure of labels.",
+            "Use a measure such as nDCG@10.",
         )
     name = wanted.name
     found = match(project, left, right)

@@ -87,8 +87,8 @@ class AlreadySettled(InputError):
     def __init__(self, settling: Settling) -> None:
         super().__init__(
             "already-settled",
-            f"{settling.author} settled this case meanwhile: {settling.reason}",
-            "Look at it; where it is wrong, reopen it.",
+            f"{settling.author} has already resolved this case: {settling.reason}",
+            "Check the case, and reopen it if the resolution is wrong.",
         )
         self.settling = settling
 

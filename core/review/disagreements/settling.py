@@ -123,8 +123,8 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
     if value is None:
         raise InputError(
             "no-judgment-to-dispute",
-            f"'{source}' has given no judgment in this case.",
-            "Dispute the judgment of one of its sides.",
+            f"This case has no judgment of '{source}'.",
+            "Dispute a judgment of one of the two sides.",
         )
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
@@ -159,7 +159,7 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     """
     done = settled(project, case.left, case.right).get(case.place)
     if done is None:
-        raise InputError("not-settled", "The case is not settled.", "Look at the list again (exam disagreements list).")
+        raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
     # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
     given = (case.passage_id, done.rating, done.reason)
     together = (done.author, done.made_at)
@@ -187,10 +187,10 @@ def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, 
         [case.query_id, case.passage_id, case.question_id, touched],
     )
     if query is None or passage is None:
-        raise InputError("unknown-passage", f"There is no query {case.query_id}, or no passage {case.passage_id}.")
+        raise InputError("unknown-passage", f"Unknown query '{case.query_id}' or passage '{case.passage_id}'.")
     for wanted, key in zip((case.question_id, touched), questions, strict=True):
         if wanted is not None and key is None:
-            raise InputError("unknown-question", f"There is no question {wanted}.")
+            raise InputError("unknown-question", f"Unknown question '{wanted}'.")
     return query, passage, questions[0], questions[1]
 
 
@@ -211,7 +211,7 @@ def _record(
         raise AlreadySettled(done)
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Say in a few words why the case is settled.")
+        raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
     query, passage, question, about = _keys(project, case, touched)
     cursor.execute(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",

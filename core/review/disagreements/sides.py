@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from core.bank import latest_version
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.labels import Basis, Policy, basis, graded_pairs, labels
 from core.project import PREFIX, SCALE, Project, find_source, sources
 from core.types import RATINGS
@@ -127,8 +127,8 @@ def match(project: Project, left: Side, right: Side) -> Matched:
     if about_questions and any(isinstance(side, Judgments) for side in sides):
         raise InputError(
             "sides-not-comparable",
-            "A person's ratings are about questions, judgments are about passages.",
-            "Compare the person with a grader, or with another person.",
+            "Ratings of a person cannot be compared with judgments.",
+            "Compare the person with a grader or another person.",
         )
     bases = {side: basis(project, side.policy) for side in sides if isinstance(side, Labels)}
     version = next((base.version for base in bases.values()), latest_version(project))
@@ -198,8 +198,8 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
     if source not in sources(project):
         raise InputError(
             "source-without-judgments",
-            f"'{source}' is a leaderboard: it says nothing of single passages.",
-            "Name a source of judgments; exam import qrels FILE brings one in.",
+            f"The imported leaderboard '{source}' has no judgments.",
+            "Use a source of judgments, or import one: exam import qrels FILE",
         )
     judged = "judgments JOIN sources USING (source_key)"
     scale = [
@@ -225,10 +225,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
 def _person(project: Project, side: Person, version: int) -> _Resolved:
     known = people(project)
     if side.author not in known:
-        names = ", ".join(f"'{author}'" for author in known) or "nobody yet"
-        raise InputError(
-            "person-without-ratings", f"'{side.author}' has rated nothing here.", f"Overrides were given by: {names}."
-        )
+        raise unknown_name("person-without-ratings", "author of overrides", side.author, known)
 
     def values() -> Values:
         # A rating of an older wording says nothing of the question as it is.

@@ -106,7 +106,7 @@ def read_passage(
     )
     if not known:
         raise InputError(
-            "unknown-passage", f"There is no query {query_id}, or no passage {passage_id}.", "Choose one from the list."
+            "unknown-passage", f"Unknown query '{query_id}' or passage '{passage_id}'.", "Choose a passage of the list."
         )
     query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
     base = basis(project, policy) if policy is not None and graders(project) else None

@@ -15,18 +15,16 @@ from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
 AIMS: dict[Aim, str] = {
-    "best": "Which is best",
-    "pair": "Is A better than B",
-    "width": "All within ±h",
-    "budget": "A budget",
+    "best": "Find the best system",
+    "pair": "Compare two systems",
+    "width": "Estimate every score",
+    "budget": "Spend a budget",
 }
-OWN = "A source of its own"
+OWN = "A new source"
 """One that has the name of the audit. It is not said here: a box keeps what it said before the name was changed."""
 WHY = (
-    "A machine's labels are biased, and nobody sees by how much: on TREC Deep Learning 2020 the 95 % intervals of a"
-    " board that rests on a large model's labels alone never held the true score, though its order looked right"
-    " (tau .90). An audit has people judge a random sample of passages whose chances are known; the board that is"
-    " corrected by them is unbiased whatever the machine does, and says how far it may be off."
+    "A grader's labels are biased by an unknown amount. In an audit, assessors judge a random sample of passages."
+    " Their judgments correct the leaderboard: the audited scores are unbiased and have confidence intervals."
 )
 
 
@@ -44,17 +42,17 @@ def form(project: Project, name: str) -> None:
     policy = policy_widgets.view().policy
     runs = run_names(project)
     if not runs:
-        ui.empty("There are no systems to audit.", "Import runs.", "home")
-    st.caption("The machine's board is that of the line above: its grader, min rating, label rule and weights.")
+        ui.empty("No systems to audit yet.", "Import runs.", "home")
+    st.caption("The audit checks the leaderboard of the scoring settings above.")
     lacks = readiness(project, basis(project, policy))
     if lacks.ungraded:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="ungraded-before-audit", width="content").caption(
-                f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. An audit takes the"
-                " queries that have labels when it is planned: grade the rest first.",
+                f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade them first,"
+                " because the audit includes only queries that have labels now.",
                 width="content",
             )
-            ui.go("grading", "Grade what is missing")
+            ui.go("grading", "Grade the ungraded pairs")
     with st.container(key="beside-plan"):
         left, right = st.columns([3, 2], gap="large")
     with left:
@@ -62,38 +60,39 @@ def form(project: Project, name: str) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             measure = st.selectbox(
                 "Measure", MEASURES, key="audit-measure", accept_new_options=True, width=280,
-                help="One that adds up over the passages of a ranking: P@k, RBP(p=0.8)@k, or the mean judgment of the"
-                " first k with the weights of DCG (DCG@k over the sum of its discounts). nDCG and AP do not.",
+                help="Use P@k, RBP(p=0.8)@k, or mean judgment@k (DCG weights), which is DCG@k divided by the sum of"
+                " its discounts. nDCG and AP cannot be audited: they are not sums over passages.",
             )  # fmt: skip
             highest = st.number_input(
-                "Judgments from 0 to", 1, 20, 3, key="audit-highest", width=150,
-                help="The scale that people judge on, a key for each up to 9. 3 is that of TREC Deep Learning.",
+                "Highest judgment", 1, 20, 3, key="audit-highest", width=150,
+                help="Assessors judge from 0 to this value. TREC Deep Learning uses 3.",
             )  # fmt: skip
             called = st.text_input("Name", name, key="audit-name", max_chars=60, width=190)
-        with st.expander("Systems, sources, batches"):
+        with st.expander("Systems, source and batches"):
             chosen = st.multiselect(
-                "Systems", runs, key="audit-runs", placeholder=f"All {len(runs)}", help="Those that the board compares."
+                "Systems", runs, key="audit-runs", placeholder=f"All {len(runs)}", help="Systems to compare."
             )
             source = st.selectbox(
-                "Judgments are kept under", [OWN, *sources(project)], key="audit-source", accept_new_options=True,
-                help="A source of its own is named after the audit. What is judged already in one that has judgments is"
-                " known, counts as it is, and is not asked for again.",
+                "Source of the judgments", [OWN, *sources(project)], key="audit-source", accept_new_options=True,
+                help="Judgments are stored under this source. A new source is named after the audit. The judgments of"
+                " an existing source are reused: their passages are not judged again.",
             )  # fmt: skip
             others = [one.spec.name for one in graders(project) if one.grades]
             further = st.multiselect(
-                "Predict from further graders", [one for one in others if one != _named(project, policy.grader)],
-                key="audit-graders", help="The better judgments are predicted, the fewer are needed.",
+                "More graders for prediction", [one for one in others if one != _named(project, policy.grader)],
+                key="audit-graders", help="If judgments are predicted well, fewer of them are needed.",
             )  # fmt: skip
             with st.container(horizontal=True):
                 asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
                 of_batch, batches = room.in_batches(goal or Goal("best"), *asked)
                 size = st.number_input(
-                    "Passages of a batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
+                    "Passages per batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
                 )
                 looks = st.number_input(
-                    "Batches at most", 1, 50, None, key="audit-looks",
+                    "Batch limit", 1, 50, None, key="audit-looks",
                     placeholder=str(batches), width=150,
-                    help="You may look after each of them, and stop: the error of 5 % is spent over them.",
+                    help="You can check the results after every batch and stop early. The intervals allow for this:"
+                    " the error of 5 % is spread over the batches.",
                 )  # fmt: skip
     with right:
         if goal is not None and not _foreseen(
@@ -102,7 +101,7 @@ def form(project: Project, name: str) -> None:
             goal = None
     with left:
         planned = goal is not None and presses.button(
-            "Plan the audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
+            "Plan audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
         )
     if goal is not None and planned:
         with ui.errors():
@@ -120,7 +119,7 @@ def _foreseen(
 ) -> bool:
     """What it would take; whether an audit of that kind can be made at all."""
     try:
-        with st.spinner("Looking ahead"):
+        with st.spinner("Forecasting the number of judgments"):
             found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
     except WorkbenchError as error:
         ui.show_error(error)
@@ -137,19 +136,21 @@ def _named(project: Project, grader: str | None) -> str:
 def _goal(runs: list[str]) -> Goal | None:
     """What somebody wants to know; None where it is not said whole yet."""
     aim = st.segmented_control(
-        "What do you want to know?", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
+        "Goal of the audit", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
         required=True,
     )  # fmt: skip
     with st.container(horizontal=True):
         if aim == "pair":
-            first = st.selectbox("Is", runs, index=0, key="audit-first", width=280)
-            second = st.selectbox("better than", runs, index=min(1, len(runs) - 1), key="audit-second", width=280)
+            first = st.selectbox("Is system", runs, index=0, key="audit-first", width=280)
+            second = st.selectbox(
+                "better than system", runs, index=min(1, len(runs) - 1), key="audit-second", width=280
+            )
             if first == second:
-                st.caption("Name two systems.")
+                st.caption("Choose two different systems.")
                 return None
             return Goal("pair", first=first, second=second)
         if aim == "width":
-            half = st.number_input("h", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150)
+            half = st.number_input("Within ±", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150)
             return Goal("width", half_width=float(half))
         if aim == "budget":
             budget = st.number_input("Judgments", 1, None, 200, step=50, key="audit-budget", width=150)

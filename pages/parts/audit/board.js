@@ -10,7 +10,7 @@ export default function ({ data, parentElement }) {
 }
 
 const LANE = 7;
-const ORDERS = { rank: "by audited score", order: "by shrunk score", machine_rank: "by machine score" };
+const ORDERS = { rank: "by audited score", order: "by shrunk score", machine_rank: "by grader's score" };
 
 // Round numbers within a stretch of values.
 function ticks([low, high], aim = 4) {
@@ -31,7 +31,7 @@ const signed = (value, digits) => {
 const named = (one) => [make("span", { class: "long" }, one.name), make("span", { class: "short" }, one.short)];
 // Nobody judged a passage that says how far a value may be off: that is no interval without width.
 const sized = (one) => one.low !== null;
-const UNKNOWN = "how far it may be off is not known";
+const UNKNOWN = "error unknown";
 const negative = (value) => (value === null ? null : -value);
 const biased = (one) => one.bias !== null && (one.bias_low > 0 || one.bias_high < 0);
 
@@ -74,12 +74,12 @@ class Board {
       make("p", { class: "key quiet" },
         ...(this.audited
           ? [make("i", { class: "dot" }), ` audited, with its ${Math.round(100 * this.data.confidence)}% interval   `] : []),
-        make("i", { class: "machine" }), " the machine's score",
-        ...(this.data.systems.some(biased) ? ["   ", make("i", { class: "dot off" }), " the machine is off by more than chance"] : []),
-        this.lanes.length ? "   A bracket at the left joins systems that cannot be told apart." : "",
+        make("i", { class: "machine" }), " grader's score",
+        ...(this.data.systems.some(biased) ? ["   ", make("i", { class: "dot off" }), " significant bias of the grader"] : []),
+        this.lanes.length ? "   Brackets on the left join systems that are not separated." : "",
         this.data.systems.some((one) => one.audited !== null && !sized(one))
-          ? "   ± ? : people judged no passage of this system that says how far its score may be off." : "",
-        this.data.missed ? "   The thin line reaches as far as what nobody could judge might." : ""),
+          ? "   ± ? : error unknown, because no informative passage of this system was judged." : "",
+        this.data.missed ? "   Thin lines allow for passages that could not be judged." : ""),
     );
     if (held) [...this.node.querySelectorAll("button")].find((one) => one.dataset.name === held)?.focus();
   }
@@ -102,13 +102,13 @@ class Board {
       make("th", { class: "lanes", style: { "min-width": `${width}px`, width: `${width + 4}px` } }),
       make("th", { scope: "col", class: "rank" }, "#"),
       make("th", { scope: "col", class: "run" }, "System"),
-      this.audited && sorts("rank", "Audited", "Order by what people's judgments give: unbiased"),
+      this.audited && sorts("rank", "Audited", "Sort by audited score (unbiased)"),
       make("th", { class: "plot", "aria-hidden": "true" }, axis(this.scores)),
-      sorts("machine_rank", "Machine", "Order by what the machine's labels give"),
+      sorts("machine_rank", "Grader", "Sort by the grader's score"),
       this.audited && make("th", { scope: "col", class: "bias" },
-        make("span", { title: "Machine's score minus the audited one, with its interval" }, "Machine's bias")),
+        make("span", { title: "Grader's score minus audited score, with its interval" }, "Grader's bias")),
       this.audited && make("th", { class: "plot lean", "aria-hidden": "true" }, axis(this.biases, true)),
-      this.audited && sorts("order", "Order", "Order by scores whose residuals are shrunk to their common shift: fewer swaps by chance, and no interval"),
+      this.audited && sorts("order", "Shrunk", "Sort by shrunk scores: residuals are shrunk to their common shift, so fewer systems swap by chance"),
     ));
   }
 
@@ -158,7 +158,7 @@ class Board {
   leaning(one) {
     const sure = biased(one);
     const interval = sized(one)
-      ? `[${signed(one.bias_low, 3)}, ${signed(one.bias_high, 3)}]${sure ? "" : ": may be none"}` : UNKNOWN;
+      ? `[${signed(one.bias_low, 3)}, ${signed(one.bias_high, 3)}]${sure ? "" : ": not significant"}` : UNKNOWN;
     return [
       make("td", { class: `bias${sure ? " sure" : ""}`, title: interval }, signed(one.bias, 3)),
       make("td", { class: "plot lean", "aria-hidden": "true" }, this.lean(one, sure)),
@@ -202,13 +202,13 @@ class Board {
         : { other: names.get(first), value: -value, low: negative(high), high: negative(low), adjusted })
       .sort((a, b) => a.other.rank - b.other.rank);
     const domain = domainOf([0, ...found.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value])]);
-    const verdict = ({ value, adjusted }) => (adjusted === null || adjusted > level ? "not told apart" : value > 0 ? "better" : "worse");
+    const verdict = ({ value, adjusted }) => (adjusted === null || adjusted > level ? "not separated" : value > 0 ? "better" : "worse");
     return make("tr", { class: "inside" }, make("td", { class: "lanes" }), make("td", { colSpan: 8 },
       make("table", { class: "pairs" },
-        make("caption", {}, `${one.name} beside the others: differences from the same judgments, corrected for all pairs (Holm)`),
-        make("tbody", {}, ...found.map((pair) => make("tr", { class: verdict(pair) === "not told apart" ? "alike" : "" },
+        make("caption", {}, `${one.name} compared with the other systems (p values corrected by Holm's method for all pairs)`),
+        make("tbody", {}, ...found.map((pair) => make("tr", { class: verdict(pair) === "not separated" ? "alike" : "" },
           make("td", {}, verdict(pair)),
-          make("th", { scope: "row", title: pair.other.run }, verdict(pair) === "not told apart" ? `from ${pair.other.name}` : `than ${pair.other.name}`),
+          make("th", { scope: "row", title: pair.other.run }, verdict(pair) === "not separated" ? `from ${pair.other.name}` : `than ${pair.other.name}`),
           make("td", {}, signed(pair.value, 3)),
           make("td", { class: "quiet" }, sized(pair) ? `[${signed(pair.low, 3)}, ${signed(pair.high, 3)}]` : "± ?"),
           make("td", { class: "plot", "aria-hidden": "true" }, this.field(domain, true,

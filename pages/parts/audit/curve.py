@@ -11,12 +11,12 @@ from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
 HEIGHT = 360
 DESIGNS = {
-    "width": "with the machine",
-    "without_machine": "without a machine",
-    "uniform": "plain sample, without a machine",
+    "width": "with the grader's labels",
+    "without_machine": "without labels",
+    "uniform": "uniform sample, without labels",
 }
 
-WIDTHS = {"pair": "Half width of the difference", "best": "Half width, median difference"}
+WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median difference)"}
 """What the widths are of, by what is to be known."""
 
 
@@ -39,7 +39,7 @@ def spec(found: Forecast, goal: Goal) -> Spec:
     ]
     table = pd.DataFrame(rows, columns=["judgments", "half", "design"])
     x = number("judgments", title="Judgments", scale={"nice": False, "zero": True}, axis={"tickCount": 8})
-    y = number("half", title=WIDTHS.get(goal.aim, "Half width, median system"), axis={"tickCount": 5})
+    y = number("half", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis={"tickCount": 5})
     lines = {
         "x": x,
         "y": y,
@@ -60,14 +60,14 @@ def spec(found: Forecast, goal: Goal) -> Spec:
     }  # fmt: skip
     layers = [layer("line", lines, strokeWidth=2)]
     if found.needed is not None and found.needed <= found.curve[-1].judgments:
-        needed = pd.DataFrame([{"judgments": found.needed, "says": f"needed: {found.needed:,}"}])
+        needed = pd.DataFrame([{"judgments": found.needed, "says": f"{found.needed:,} needed"}])
         at = {"x": number("judgments"), "tooltip": [word("says", title="Judgments")]}
         layers.append(over(needed, layer("rule", at, strokeDash=[3, 3], color=charts.GREY)))
     if found.width is not None:
         now = pd.DataFrame([{"judgments": found.made, "half": found.width / 2, "says": "now"}])
         at = {
             "x": number("judgments"), "y": number("half"),
-            "tooltip": [word("says", title="The audit"), number("judgments", title="Judgments", format=",d"),
+            "tooltip": [word("says", title="State"), number("judgments", title="Judgments", format=",d"),
                         number("half", title="±", format=".4f")],
         }  # fmt: skip
         layers.append(over(now, layer("point", at, filled=True, size=110, color=charts.ACCENT, opacity=1)))

@@ -130,7 +130,7 @@ class Desk {
     this.keep();
     this.said.set(this.at, { id, what, value });
     this.past = [...this.past.filter((key) => key !== this.at), this.at];
-    const done = value === null ? { skip: "Skipped.", "cannot say": "Recorded that you cannot say." }[what] : `Judged ${value}.`;
+    const done = value === null ? { skip: "Skipped.", "cannot say": "Recorded as not judgeable." }[what] : `Judged ${value}.`;
     this.at = this.went = null;
     this.draw(done);
   }
@@ -151,7 +151,7 @@ class Desk {
     this.keep();
     this.said.set(key, { id, what: "take back", value: null });
     this.at = this.went = key;
-    this.draw("Taken back.");
+    this.draw("Undone.");
   }
 
   look() {
@@ -159,7 +159,7 @@ class Desk {
     const card = this.known.get(this.at);
     this.asking = this.at;
     this.acts.add("look", { query: card.query, passage: card.passage });
-    this.draw("Asked for the machine's label.");
+    this.draw("Loading the grader's label.");
   }
 
   draw(news = "") {
@@ -210,7 +210,7 @@ class Desk {
       query.narrative ? make("p", { class: "narrative", dir: "auto", tabIndex: 0 }, query.narrative) : "",
     );
     this.asked.replaceChildren(
-      make("h3", {}, query.questions.length ? "What is asked of its passages" : "No questions belong to this query."),
+      make("h3", {}, query.questions.length ? "Questions of this query" : "This query has no questions."),
       make("ol", {}, ...query.questions.map((words) => make("li", { dir: "auto" }, words))),
     );
   }
@@ -218,8 +218,8 @@ class Desk {
   showPassage(card) {
     this.strip = make("div", { class: "strip" });
     this.text = card.text === null
-      ? make("p", { class: "missing", tabIndex: 0 }, "The text of this passage is not in the project, so nobody can judge it here:" +
-        " say that you cannot (c), or import the passages.")
+      ? make("p", { class: "missing", tabIndex: 0 }, "This passage has no text, so you cannot judge it." +
+        " Press c (Cannot judge), or import the passages.")
       : make("div", { class: "passage", dir: "auto", tabIndex: 0, role: "group", "aria-label": "Passage" }, card.text);
     this.label = make("p", { class: "label", "aria-live": "polite" });
     this.pane.replaceChildren(this.strip, this.text, this.label);
@@ -234,17 +234,17 @@ class Desk {
       make("span", { class: "quiet" }, `Passage ${now.findIndex((one) => one.key === this.at) + 1} of ${now.length} of this query`),
       ...now.map((one, at) => {
         const here = one.key === this.at;
-        const about = here ? "this one" : one.sign ? `${one.says}; judge it again` : "waits";
+        const about = here ? "current" : one.sign ? `${one.says}. Judge again` : "not judged yet";
         return make("button", { class: `step${here ? " here" : ""}`, disabled: here || !one.sign, title: about,
           "aria-label": `Passage ${at + 1}: ${about}`, onclick: () => this.reopen(one.key) }, one.sign || "·");
       }),
-      card.again ? make("span", { class: "quiet" }, "Judged by somebody else before; yours says how far people agree.") : "",
+      card.again ? make("span", { class: "quiet" }, "Second judgment: another assessor has judged this passage.") : "",
     );
     const label = this.labels.get(this.at);
     const waits = this.asking === this.at && !label;
     this.label.replaceChildren(...(label
-      ? ["The machine's label: ", chip(label.label), ` of 0–${label.highest}. That you looked is on record.`]
-      : [waits ? "Asking for the machine's label …" : ""]));
+      ? ["Grader's label: ", chip(label.label), ` (0–${label.highest}). The audit records that you have seen the label.`]
+      : [waits ? "Loading the grader's label …" : ""]));
   }
 
   standing(card) {
@@ -252,7 +252,7 @@ class Desk {
     const what = here ? here.what : card.said;
     const value = here ? here.value : card.value;
     if (what === "judge" || what === "judged") return { sign: String(value), says: `judged ${value}` };
-    if (what === "cannot say") return { sign: "?", says: "cannot say" };
+    if (what === "cannot say") return { sign: "?", says: "not judgeable" };
     return { sign: "", says: "" };
   }
 
@@ -265,10 +265,10 @@ class Desk {
             make("button", { class: `value r${Math.min(5, value)}`, "aria-keyshortcuts": String(value), onclick: () => this.say("judge", value) },
               make("b", {}, String(value)), says ? make("span", {}, says) : ""))),
         make("div", { class: "others" },
-          make("button", { "aria-keyshortcuts": "c", onclick: () => this.say("cannot say") }, "Cannot say", key("c")),
+          make("button", { "aria-keyshortcuts": "c", onclick: () => this.say("cannot say") }, "Cannot judge", key("c")),
           make("button", { "aria-keyshortcuts": "s", onclick: () => this.say("skip") }, "Skip", key("s")),
-          (this.undo = make("button", { "aria-keyshortcuts": "u", onclick: () => this.back() }, "Take back the last", key("u"))),
-          (this.shows = make("button", { "aria-keyshortcuts": "m", onclick: () => this.look() }, "Machine's label", key("m")))),
+          (this.undo = make("button", { "aria-keyshortcuts": "u", onclick: () => this.back() }, "Undo", key("u"))),
+          (this.shows = make("button", { "aria-keyshortcuts": "m", onclick: () => this.look() }, "Show grader's label", key("m")))),
       );
     }
     const card = this.known.get(this.at);
@@ -278,21 +278,21 @@ class Desk {
 
   nothing() {
     const { progress, left } = this.data;
-    if (this.said.size) return [make("p", { class: "quiet" }, "The next query is being dealt …")];
+    if (this.said.size) return [make("p", { class: "quiet" }, "Loading the next query …")];
     if (!left) {
-      return [make("h2", {}, `Batch ${progress.batch} is judged.`), make("p", {}, "What it says stands on the board."),
-        make("button", { class: "first", onclick: () => this.acts.add("board", {}) }, "Look at the board"), this.undoLast()];
+      return [make("h2", {}, `Batch ${progress.batch} is judged.`), make("p", {}, "The leaderboard shows the result."),
+        make("button", { class: "first", onclick: () => this.acts.add("board", {}) }, "Show leaderboard"), this.undoLast()];
     }
     return [
-      make("h2", {}, "Nothing is left for you at the moment."),
-      make("p", {}, `What is left, ${left} of the batch, is with others${progress.others ? ` (${progress.others})` : ""} or waits for a` +
-        " second person where you were the first. What they skip or give back comes to you."),
-      make("button", { onclick: () => this.acts.add("again", {}) }, "Look again"),
+      make("h2", {}, "No passages for you at the moment."),
+      make("p", {}, `Other assessors have the remaining judgments of the batch (${left})${progress.others ? `; ${progress.others}` : ""}.` +
+        " You get the passages that they skip or release."),
+      make("button", { onclick: () => this.acts.add("again", {}) }, "Check again"),
       this.undoLast(),
     ];
   }
 
   undoLast() {
-    return this.past.length ? make("button", { onclick: () => this.back() }, "Take back the last", make("kbd", { "aria-hidden": "true" }, "u")) : "";
+    return this.past.length ? make("button", { onclick: () => this.back() }, "Undo", make("kbd", { "aria-hidden": "true" }, "u")) : "";
   }
 }

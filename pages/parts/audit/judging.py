@@ -30,9 +30,9 @@ _component = component("judging_desk", *ACTING, "audit/judging.css", "audit/judg
 def draw(project: Project, audit: Audit) -> None:
     """The desk of the person, where a batch waits."""
     if not room.batches(project, audit):
-        ui.empty("Nothing was drawn yet, so there is nothing to judge.", "Draw a batch on the board of this audit.")
+        ui.empty("No passages to judge yet.", "Draw a batch on the tab Leaderboard.")
     if audit.ended:
-        ui.empty("This audit is ended.", "Nothing more is judged; its board stays.", code="audit-ended")
+        ui.empty("This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended")
     desk(project, audit)
 
 
@@ -41,7 +41,7 @@ def desk(project: Project, audit: Audit) -> None:
     """Judge what is dealt, until nothing of the batch is left."""
     person = ui.person()
     if not person:
-        ui.empty("Judgments are kept under the name of who gives them.", "Say above who you are.")
+        ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
     asked = asked_of(KEY)
     error = None
     with ui.errors():
@@ -76,9 +76,7 @@ def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: lis
             "drawn": batch.drawn + batch.doubled,
             "done": batch.judged + batch.cannot_say + batch.judged_twice,
             "mine": me.judged + me.cannot_say if me else 0,
-            "others": as_shown(f"{' and '.join(others[:3])} {'judge' if len(others) > 1 else 'judges'}, too")
-            if others
-            else "",
+            "others": as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
         },
     }
 

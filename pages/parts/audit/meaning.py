@@ -40,13 +40,13 @@ def draw(project: Project, audit: Audit) -> None:
         ui.empty(error.message, error.hint or "")
         return
     st.html(f"<style>{STYLE}</style>")
-    st.subheader("What a label means", anchor=False)
+    st.subheader("Judgments by label", anchor=False)
     st.caption(
-        "The share of the passages with a label that people would judge so, with its interval. It holds for the pool,"
-        " not for what one system ranks high: no leaderboard is corrected by it."
+        "For each label: the estimated share of its passages with each judgment, and its interval.",
+        help="These shares are estimates for the whole pool. They may differ for the top passages of one system.",
     )
     st.html(_meanings(found))
-    st.subheader("Which min rating", anchor=False)
+    st.subheader("Label quality by min rating", anchor=False)
     st.html(_min_ratings(found))
     _take_min_rating(found)
     if found.cuts or found.new_cuts:
@@ -113,34 +113,32 @@ def _min_ratings(found: Calibration) -> str:
 
 def _take_min_rating(found: Calibration) -> None:
     if found.balanced is None:
-        st.caption("Precision and recall are undefined at every min rating: judge more.")
+        st.caption("Precision and recall are undefined at every min rating. Judge more passages.")
     elif found.balanced == found.min_rating:
         st.container(key="balanced").caption(
-            f"Precision and recall are nearest to each other at {found.balanced}, which the audit's policy has."
+            f"Precision and recall are closest at {found.balanced}, the min rating of this audit."
         )
     else:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="balanced").markdown(
-                f"Precision and recall are nearest to each other at **{found.balanced}**."
-            )
-            ui.go("leaderboard", f"Go on with min rating {found.balanced}", tau=str(found.balanced))
+            st.container(key="balanced").markdown(f"Precision and recall are closest at **{found.balanced}**.")
+            ui.go("leaderboard", f"Use min rating {found.balanced}", tau=str(found.balanced))
 
 
 def _cuts(project: Project, audit: Audit, found: Calibration) -> None:
     st.subheader("Cut points of the embedding grader", anchor=False)
-    st.markdown(f"Now: {_listed(found.cuts)}.")
+    st.markdown(f"Current: {_listed(found.cuts)}.")
     if not found.new_cuts:
         st.caption(ui.plain(found.why_no_cuts))
         return
     st.markdown(f"Fitted to the judgments: **{_listed(found.new_cuts)}**.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320)
-        accepted = presses.button("Set up this grader", icon=":material/add:", key="accept cuts")
+        accepted = presses.button("Add grader", icon=":material/add:", key="accept cuts")
     if accepted:
         with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
-            st.success(ui.plain(f"{name} is set up. It has graded nothing yet: {grade_command(name)}"))
-            ui.go("grading", "Grade with it")
+            st.success(ui.plain(f"Added the grader {name}. To grade with it: {grade_command(name)}"))
+            ui.go("grading", "Grade with this grader")
 
 
 def _listed(cuts: tuple[float, ...]) -> str:

@@ -27,7 +27,7 @@ def choose(known: Sequence[Audit]) -> Audit:
         # One alone is open without a choice, and what is noted for none would be taken for one later.
         if len(known) > 1:
             st.session_state["audit"] = planned
-        st.toast(f"“{ui.plain(planned)}” is planned.", icon=":material/how_to_reg:")
+        st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
     usual = next((one for one in by_name.values() if not one.ended), known[-1])
     if len(known) == 1:
         # Else the next one that is planned would not be opened: what the address says goes before what is noted.
@@ -36,7 +36,7 @@ def choose(known: Sequence[Audit]) -> Audit:
     wanted = st.query_params.get("audit")
     if wanted is not None and wanted not in by_name:
         st.warning(
-            f"There is no audit {ui.plain(wanted)} here. This is {ui.plain(usual.name)}.", icon=":material/info:"
+            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.", icon=":material/info:"
         )
         del st.query_params["audit"]
     picked = st.selectbox(
@@ -56,14 +56,15 @@ def about(project: Project, audit: Audit) -> None:
     policy = audit.policy
     spec = find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
-    newer = f" (the bank is at {latest_version(project)} now)" if version < latest_version(project) else ""
+    newer = f" (newest: {latest_version(project)})" if version < latest_version(project) else ""
     said = " · ".join(
         [
             f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
             ui.plain(audit.measure_title),
             how_many(len(audit.runs), "systems"),
             how_many(len(audit.queries), "queries"),
-            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}, bank {version}{newer}",
+            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
+            f"bank version {version}{newer}",
             *(["ended"] if audit.ended else []),
         ]
     )
@@ -81,16 +82,16 @@ def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Ci
         did = (
             "corrects these scores"
             if audit.measure == measure
-            else f"audited {ui.plain(audit.measure_title)} by these labels"
+            else f"corrects {ui.plain(audit.measure_title)} for these labels"
         )
-        said, link = f"“{ui.plain(audit.name)}” {did}", "Audited board"
+        said, link = f"The audit “{ui.plain(audit.name)}” {did}", "Show audited leaderboard"
         state = "corrects" if audit.measure == measure else "of another measure"
     elif begun is not None:
         state = "begun"
-        said, link = f"No audit yet, though “{ui.plain(begun.name)}” is under way", "See the audit"
+        said, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
     else:
         state = "none"
-        said, link = "No audit: nobody knows how far these scores are off", "Audit them"
+        said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
     named = audit or begun
     there = {} if named is None else {"audit": named.name}
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -19,13 +19,14 @@ def draw(project: Project, audit: Audit) -> None:
     st.code(room.methods(project, audit), language=None, wrap_lines=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            "The bundle holds design, seed, chances and judgments: anyone computes the audited board from it.",
+            "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
+            " reproducible.",
             width="content",
         )
-        ui.go("export", "Bundle")
-    st.subheader("Judge elsewhere", anchor=False)
+        ui.go("export", "Export bundle")
+    st.subheader("Judging outside the app", anchor=False)
     if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
-        st.container(key="no-batch").caption("No batch waits for judgments, so there is nothing to send out.")
+        st.container(key="no-batch").caption("No open batch: nothing to judge.")
     else:
         _out(project, audit, waiting)
         _back(project, audit)
@@ -36,13 +37,13 @@ def draw(project: Project, audit: Audit) -> None:
 def _out(project: Project, audit: Audit, waiting: Batch) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         who = st.text_input(
-            "Who judges them", "", key="sheet-who", placeholder="Whoever comes first", width=220,
-            help="Their queries are dealt to nobody else until the sheet is back, or given back.",
+            "Assessor", "", key="sheet-who", placeholder="Any assessor", width=220,
+            help="Reserves the queries of the sheet for this assessor until you upload it or release the queries.",
         )  # fmt: skip
-        most = st.number_input("About so many passages", 1, None, None, key="sheet-most", placeholder="All", width=190)
-        form = st.selectbox("Form", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
+        most = st.number_input("Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190)
+        form = st.selectbox("Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
         ui.download(
-            "Download the sheet",
+            "Download sheet",
             lambda: room.sheet(project, audit, form, who.strip() or None, most).text,
             f"{audit.name}-batch-{waiting.number}.{form}",
             icon=":material/download:",
@@ -53,11 +54,11 @@ def _out(project: Project, audit: Audit, waiting: Batch) -> None:
 
 def _back(project: Project, audit: Audit) -> None:
     given = st.file_uploader(
-        "Judged sheets, as they went out, or qrels", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
+        "Judged sheet or qrels file", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
     )
     if given is None:
         return
-    if presses.button("Take it in", type="primary", key="take in sheet"):
+    if presses.button("Import judgments", type="primary", key="take in sheet"):
         with ui.errors():
             done = room.take_in(project, audit, Source(given.name, data=given.getvalue()), ui.author())
             st.success(room.sentence(done))
@@ -67,12 +68,12 @@ def _end(project: Project, audit: Audit) -> None:
     st.subheader("End the audit", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            "Its board and its judgments stay. Nothing more is drawn or judged, and it cannot be opened again.",
+            "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
             width="content",
         )
-        with st.popover("End it", type="secondary", key="ending audit"):
-            st.text("Another audit with the same source knows all its judgments.")
-            if st.button("End the audit now", key="end audit"):
+        with st.popover("End audit", type="secondary", key="ending audit"):
+            st.text("Another audit with the same source can reuse the judgments.")
+            if st.button("End audit now", key="end audit"):
                 with ui.errors():
                     room.end_audit(project, audit, ui.author())
                     st.rerun()

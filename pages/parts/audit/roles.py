@@ -9,7 +9,7 @@ from core.audit import Audit, Role
 from core.project import Project, state_families
 from pages.parts.shared import presses, ui
 
-HOW = "Families of models, as gpt or llama; several with commas; “no model” where none has a part."
+HOW = "Model families, separated by commas (gpt, llama). Write “no model” if no model was used."
 NONE = "no model"
 
 
@@ -20,19 +20,17 @@ def draw(project: Project, audit: Audit) -> None:
     for warning in found.warnings:
         warnings.warning(ui.plain(warning), icon=":material/sync_problem:")
     if not found.warnings:
-        st.container(key="no-double-roles").caption(
-            "No model is known to play two roles. What is not stated is not known."
-        )
+        st.container(key="no-double-roles").caption("No model has two roles, as far as stated.")
     if (favour := room.audit_board(project, audit).favour) is not None:
         st.markdown(f"**{ui.plain(favour.says)}**")
     st.caption(HOW)
     with st.container(horizontal=True):
         questions = st.text_input(
-            "Who wrote the questions", _said(found.questions), key="roles-questions", placeholder="not stated",
+            "Models that wrote the questions", _said(found.questions), key="roles-questions", placeholder="not stated",
             width=280, help=_from(found.questions),
         )  # fmt: skip
         grader = st.text_input(
-            "Who graded", _said(found.grader), key="roles-grader", placeholder="not stated", width=280,
+            "Models of the grader", _said(found.grader), key="roles-grader", placeholder="not stated", width=280,
             help=_from(found.grader),
         )  # fmt: skip
     edited = st.data_editor(
@@ -44,7 +42,7 @@ def draw(project: Project, audit: Audit) -> None:
         hide_index=True, disabled=["System", "Two roles"], key="roles-runs",
         column_config={"Models": st.column_config.TextColumn(help=HOW, width="medium")},
     )  # fmt: skip
-    if not presses.button("State these roles", type="primary", key="state roles"):
+    if not presses.button("Save models", type="primary", key="state roles"):
         return
     changed = [
         ("run", role.name, str(said or ""))
@@ -69,8 +67,8 @@ def _said(role: Role) -> str:
 
 def _from(role: Role) -> str:
     if role.stated:
-        return "As somebody stated it."
-    return f"As the name tells: {ui.plain(', '.join(role.models))}." if role.models else "Nobody stated it yet."
+        return "Entered in this project."
+    return f"Derived from the model name: {ui.plain(', '.join(role.models))}." if role.models else "Not stated yet."
 
 
 def _families(said: str) -> list[str]:

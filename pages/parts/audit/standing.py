@@ -16,13 +16,13 @@ from pages.parts.shared import presses, ui, views
 def draw(project: Project, audit: Audit) -> None:
     """The statement, the batch, and the board."""
     drawn = room.batches(project, audit)
-    with st.spinner("Correcting the board"):
+    with st.spinner("Computing the audited leaderboard"):
         found = room.audit_board(project, audit)
     _statement(project, audit, found)
     _batch(project, audit, drawn, found)
     table.draw(found)
     _about(found)
-    st.subheader("How many judgments it takes", anchor=False)
+    st.subheader("Judgments needed", anchor=False)
     curve.draw(room.forecast(project, audit), audit.goal)
 
 
@@ -30,12 +30,12 @@ def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
     told = found.statement
     if told.holds is None:
         st.container(key="machine-alone").markdown(
-            ":material/warning: **These scores are the machine's alone.** Nobody knows how far they are off."
+            ":material/warning: **Not audited yet.** The error of these scores is unknown."
         )
         return
     icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
     st.container(key=f"target {'reached' if told.holds else 'missed'}").markdown(
-        f"{icon} **{'Target reached' if told.holds else 'Not yet'}:** {ui.plain(told.says)}"
+        f"{icon} **{'Target reached' if told.holds else 'Target not reached'}:** {ui.plain(told.says)}"
     )
     if apart := room.told_apart(project, audit):
         st.markdown(ui.plain(apart))
@@ -48,9 +48,8 @@ def rule(audit: Audit, found: AuditBoard) -> str:
     if told.looks == 1 or told.level is None:
         return found.says
     return (
-        f"Look {told.look} of {told.looks}: it may spend {told.level:.2%} of the error of {audit.alpha:.0%}, which is"
-        f" spread over the looks (power family): you may look after every batch and stop once the target is"
-        f" reached. {found.says}"
+        f"Look {told.look} of {told.looks}, at level {told.level:.2%} of the error of {audit.alpha:.0%} (power family)."
+        f" You can stop when the target is reached. {found.says}"
     )
 
 
@@ -65,11 +64,11 @@ def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard
         size = st.number_input(
             "Passages", 1, None, audit.batch_size,
             key=f"size of batch {audit.key} {len(drawn) + 1}", width=150,
-            help="About so many: every passage is drawn by its own chance.",
+            help="The size of the batch varies slightly, because each passage is drawn independently.",
         )  # fmt: skip
         twice = st.number_input(
-            "Judged twice, per cent", 0, 100, 0, key="audit-twice", width=170,
-            help="A second person judges so many of them, too. It says how far people agree.",
+            "Judged twice (%)", 0, 100, 0, key="audit-twice", width=170,
+            help="A second assessor judges this share of the passages, to measure agreement.",
         )  # fmt: skip
         if presses.button(
             f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
@@ -87,8 +86,8 @@ def _waiting(project: Project, audit: Audit, last: Batch) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(
                 said / last.drawn,
-                f"Batch {last.number}: {said:,} of {last.drawn:,} said, {last.open:,} wait"
-                + (f", {last.skipped:,} of them skipped" if last.skipped else "")
+                f"Batch {last.number}: {said:,} of {last.drawn:,} judged, {last.open:,} left"
+                + (f" ({last.skipped:,} skipped)" if last.skipped else "")
                 + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
                 width=420,
             )
@@ -101,17 +100,17 @@ def _waiting(project: Project, audit: Audit, last: Batch) -> None:
 
 def _person(one: room.Assessor) -> str:
     said = f"{ui.plain(one.name)}: {one.judged:,}"
-    said += f", cannot say {one.cannot_say:,}" if one.cannot_say else ""
-    said += f", looked at {how_many(one.looked, 'labels')}" if one.looked else ""
+    said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
+    said += f", saw {how_many(one.looked, 'labels')}" if one.looked else ""
     return said + (" (judging)" if one.query_id is not None else "")
 
 
 def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
-    with st.popover("End the batch", type="tertiary", help="Without waiting for the rest", key="ending batch"):
-        st.text(
-            f"{last.open:,} passages would stay without a judgment. The intervals widen as if fewer had been drawn."
-        )
-        if st.button("End it now", key="end batch"):
+    with st.popover(
+        "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
+    ):
+        st.text(f"{how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
+        if st.button("End batch now", key="end batch"):
             with ui.errors():
                 room.end_batch(project, audit, ui.author())
                 st.rerun()
@@ -123,19 +122,19 @@ def _about(found: AuditBoard) -> None:
     if found.labels is not None:
         rates = ("precision", "recall", "kappa")
         lines.append(
-            "The labels of the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
+            "Label quality in the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
         )
     if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
         low, high = found.kendall
         lines.append(
-            "The machine's board beside the one that judging everything would give: "
+            "Estimated correlation of the grader's leaderboard with a fully judged one: "
             + _rate("Pearson", found.correlation)
-            + f" once it is freed of the noise of the sample, Kendall's tau between {low:z.2f} and {high:z.2f}."
+            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if found.favour is not None:
         lines.append(found.favour.says)
     if found.people is not None and found.people.value is not None:
-        lines.append(f"First and second judgments agree with a kappa of {found.people.value:z.2f}.")
+        lines.append(f"Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
     about = st.container(key="about-labels")
     for line in lines:
         about.caption(f":material/info: {ui.plain(line)}")

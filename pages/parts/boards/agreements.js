@@ -13,7 +13,7 @@ function behind(detail) {
     make("p", {}, make("strong", {}, detail.title)),
     detail.undefined ? make("p", {}, `Undefined: ${detail.undefined}`) : make("div", { class: "facts" }, ...detail.facts.map(fact)),
     make("p", { class: "quiet" }, detail.says),
-    detail.href ? make("p", { class: "links" }, link(detail.href, "Both boards on the Leaderboard screen")) : null,
+    detail.href ? make("p", { class: "links" }, link(detail.href, "Show both leaderboards")) : null,
     boards);
 }
 
@@ -52,12 +52,12 @@ function drawAgreements(root, state) {
     if (!state.open || state.open[0] !== at) return [line];
     const detail = state.detail && state.detail.place[0] === at && state.detail.place[1] === state.open[1]
       ? behind(state.detail)
-      : make("div", { class: "detail", role: "status" }, make("p", { class: "quiet" }, "Setting the two boards beside each other…"));
+      : make("div", { class: "detail", role: "status" }, make("p", { class: "quiet" }, "Comparing the two leaderboards…"));
     return [line, make("tr", { class: "inside" }, make("td", { colspan: "999" }, detail))];
   });
-  root.replaceChildren(make("p", { class: "quiet beyond" }, "More columns at the right →"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Correlations" },
+  root.replaceChildren(make("p", { class: "quiet beyond" }, "Scroll for more columns →"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Correlations" },
     make("table", { class: heat ? "agreements heat" : "agreements" },
-      make("caption", { class: "unseen" }, "Rank correlations with the official board"),
+      make("caption", { class: "unseen" }, "Rank correlations with the official leaderboard"),
       make("thead", {},
         make("tr", {}, make("th", { class: "method", rowspan: "2", scope: "col" }, "Method"),
           ...fixed.map((column) => make("th", { class: "fixed", rowspan: "2", scope: "col", title: column.help }, column.title)),

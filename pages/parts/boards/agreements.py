@@ -19,9 +19,9 @@ PLACE = "cell"
 SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}
 MIN_RATING = "Min rating"
 FIXED = {
-    MIN_RATING: "From this value on a passage is relevant in binary measures.",
-    "Queries": "The queries that both boards have, of the row's own / the official board's own.",
-    "Pairs": "Share of the needed pairs that the labels rest on; the rest is ungraded or failed.",
+    MIN_RATING: "Binary measures count a passage as relevant from this rating.",
+    "Queries": "Common queries of the queries of the row / of the official leaderboard.",
+    "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
 
 _component = component(
@@ -63,7 +63,7 @@ def draw(
                 "heads": [
                     {
                         "title": column.title,
-                        "help": f"Against {column.against_measure} of {column.against}",
+                        "help": f"Correlation with {column.against_measure} of {column.against}",
                         "signs": [{"sign": SIGNS[name], "name": TITLES[name]} for name in shown],
                     }
                     for column in table.columns
@@ -142,9 +142,9 @@ def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, h
     ]
     return {
         "place": at,
-        "title": f"{cell.measure} of {full_name(row)}, against {column.against_measure} of {column.against}",
+        "title": f"{cell.measure} of {full_name(row)} compared with {column.against_measure} of {column.against}",
         "undefined": cell.correlation.undefined,
-        "facts": [*facts, {"name": "Systems on both boards", "value": str(cell.correlation.systems), "more": ""}],
+        "facts": [*facts, {"name": "Systems on both leaderboards", "value": str(cell.correlation.systems), "more": ""}],
         "says": cell.queries.says if cell.queries else "",
         "href": href,
         "board": compared

@@ -13,6 +13,7 @@ from core.labels import Policy
 from core.leaderboard import Leaderboard, QueryScore, System, inspect_query, per_query_scores
 from core.project import Project, sources
 from core.study import Alike
+from core.text import how_many
 from pages.parts.shared import address, charts, ui
 from pages.parts.shared.components import component
 
@@ -196,13 +197,13 @@ def detail(
 
 def _says(run: str, alike: Alike | None, scored: bool) -> str:
     if not scored:
-        return "This board was imported without scores by query."
+        return "This leaderboard was imported without scores per query."
     if alike is None or alike.untested:
         return ""
     others = len(alike.of.get(run, []))
     if not others:
-        return "differs from all others"
-    return f"cannot be told apart from {others} other{'' if others == 1 else 's'}"
+        return "separated from all other systems"
+    return f"not separated from {how_many(others, 'other systems')}"
 
 
 def _query(row: QueryScore) -> dict[str, Any]:
@@ -218,12 +219,15 @@ def _returned(project: Project, policy: Policy, run: str, query: str, judged_by:
         "judgedBy": judged_by,
         "links": [
             {"label": label, "href": link(screen, query=query)}
-            for screen, label in (("question_bank", "Its questions"), ("disagreements", "Its disagreements"))
+            for screen, label in (
+                ("question_bank", "Questions of this query"),
+                ("disagreements", "Disagreements of this query"),
+            )
         ],
         "passages": [
             {
                 "rank": row.rank,
-                "text": ui.shortened(row.text or f"The text of {row.passage_id} has not been imported.", SHOWN_TEXT),
+                "text": ui.shortened(row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT),
                 "label": row.label,
                 "judgment": row.judgment,
                 "question": row.question,

@@ -93,8 +93,8 @@ def by_budget(screen: Screen) -> None:
         st.vega_lite_chart(lines(found, [run for run in order if run in chosen], colours))
     if found.pool_depth < found.max_k:
         st.container(key="pool-ends").caption(
-            f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"
-            " another system or a judgment brought them in, so that curves may be too flat there."
+            f":material/info: The pool ends at rank {found.pool_depth}. Curves may be too flat after this rank,"
+            " because many deeper passages are not graded."
         )
     if screen.project.allows("read the bank"):
         unjudged_passages.judged(screen.project, screen.policy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.project import IMPORTED, Project, gold_name, gold_texts, mark_gold, run_names
+from core.text import how_many
 from pages.parts.shared import presses, ui
 
 NOTHING = "None"
@@ -17,16 +18,16 @@ def choose(project: Project) -> None:
     now = gold_name(project)
     runs = run_names(project)
     chosen = st.selectbox(
-        "Gold texts", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
-        help="n-EXAM, ROUGE-1 and chrF compare systems with one good answer a query: a text that is imported as gold,"
-        " or what a run returned. Of a run, all its pooled passages count, also those below the cutoff.",
+        "Gold passages", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
+        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold passages, or the"
+        " pooled passages of one run (also below the cutoff).",
     )  # fmt: skip
     if now is not None:
-        what = "Imported texts are gold" if now == IMPORTED else f"{now} is gold"
-        st.text(f"{what}, for {len(gold_texts(project)):,} queries.")
+        what = "imported" if now == IMPORTED else f"run {now}"
+        st.text(f"Gold passages: {what} ({how_many(len(gold_texts(project)), 'queries')}).")
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
-    if presses.button("Let it stand for the gold texts" if wanted else "Nothing is gold", key="set gold"):
+    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
         mark_gold(project, wanted, ui.author())
         st.rerun()

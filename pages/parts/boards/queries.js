@@ -49,7 +49,7 @@ function passageRow(row, detail, act) {
     detail.judgedBy ? `judged ${row.judgment === null ? NOTHING : row.judgment}` : null,
     row.question,
   ].filter(Boolean);
-  const text = make("p", { class: "text", dir: "auto", tabindex: "0", title: "Show all of it" }, row.text);
+  const text = make("p", { class: "text", dir: "auto", tabindex: "0", title: "Show the full text" }, row.text);
   const whole = () => text.classList.toggle("whole");
   text.addEventListener("click", whole);
   text.addEventListener("keydown", (event) => { if (event.key === "Enter") whole(); });
@@ -62,7 +62,7 @@ function passageRow(row, detail, act) {
 function passagesOf(detail, act) {
   const list = detail.passages.length
     ? make("ol", { class: "passages" }, ...detail.passages.map((row) => passageRow(row, detail, act)))
-    : make("p", { class: "quiet" }, "It skipped this query.");
+    : make("p", { class: "quiet" }, "The system returned no passages for this query.");
   const links = make("p", { class: "links" }, ...detail.links.map((one) => link(one.href, one.label)));
   return make("div", { class: "returned" }, links, list);
 }
@@ -97,7 +97,7 @@ function queriesOf(detail, act) {
   if (!detail.queries.length) return make("div", { class: "detail" }, make("p", {}, ...about));
   const widest = Math.max(1e-9, ...detail.queries.map((row) => Math.abs((row.score ?? 0) - (row.official ?? row.score ?? 0))));
   const heads = [detail.measure, "mean", ...(detail.beside ? [detail.beside, "mean", "difference"] : [])];
-  const said = { mean: "Mean of all systems that answered the query", difference: `${detail.measure} less ${detail.beside}` };
+  const said = { mean: "Mean over all systems that answered the query", difference: `${detail.measure} minus ${detail.beside}` };
   return make("div", { class: "detail" },
     make("p", {}, ...about),
     make("div", { class: "queries", tabindex: "-1" }, make("table", {},

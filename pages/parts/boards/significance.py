@@ -9,6 +9,7 @@ import streamlit as st
 from core.leaderboard import Leaderboard
 from core.measures import ALPHA
 from core.study import Test, compare_neighbours, compare_systems, make_board, remembered_pairs
+from core.text import how_many
 from pages.parts.boards.board import Column
 from pages.parts.boards.views import Screen, board_choice, system_pair, take
 from pages.parts.shared import address, figures, ui
@@ -25,12 +26,12 @@ def choices() -> tuple[Test, str | None]:
         Test,
         st.segmented_control(
             "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
-            format_func=TEST_NAMES.__getitem__, help="Over queries, two-sided, corrected by Holm's method.",
+            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
         ),
     )  # fmt: skip
     against = st.segmented_control(
-        "Columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
-        help="Corrected for these comparisons alone, which are fewer than those of every two systems.",
+        "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
+        help="Corrected for these comparisons only, so these columns may find more differences.",
     )  # fmt: skip
     return test, against
 
@@ -48,7 +49,7 @@ def columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]
     by_run = {row.run: row for row in rows}
     found = [by_run.get(system.run) for system in board.systems]
     for reason in sorted({row.undefined for row in rows if row.undefined}):
-        st.caption(f":material/help: No p value where: {ui.plain(reason)}")
+        st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
     answers = {True: "yes", False: "no", None: "no test"}
     return [
         Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
@@ -60,22 +61,21 @@ def columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]
 def matrix(screen: Screen) -> None:
     """Every two systems of a board: whether they differ, by a paired test and by their error bars."""
     offered = screen.offered()
-    name = board_choice("Board", offered, screen.names(offered)[1], "tested board")
+    name = board_choice("Leaderboard", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)
     rows = remembered_pairs(screen.project, board, screen.test)
     if not rows:
-        st.info("There is only one system: nothing to compare.", icon=":material/help:")
+        st.info("A comparison needs at least two systems.", icon=":material/help:")
         return
     differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
     st.caption(
-        f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
-        f" the error bars of {tied:,} overlap (dot). A column is a"
-        " system, by its place, and a row one that scores lower, by name and place."
-        " Click a pair to see its queries. The test is chosen under *More*; the columns *differs from* that can be had"
-        " there are corrected for fewer comparisons, and may find more."
+        f"**{differ:,} of {len(rows):,} pairs of systems differ** at {ALPHA:.0%} (blue). The error bars of"
+        f" {how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
+        " test, and comparisons with fewer pairs.",
     )
     for reason in sorted({row.undefined for row in rows if row.undefined}):
-        st.caption(f":material/help: No test where: {ui.plain(reason)}")
+        st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
     runs = [system.run for system in board.systems]
     chart = "matrix of differences"
     st.vega_lite_chart(

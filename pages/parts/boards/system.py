@@ -41,8 +41,8 @@ def closer(
 def query_links(query_id: str) -> None:
     """Links from a query to its questions and to its disagreements."""
     with st.container(horizontal=True):
-        ui.go("question_bank", "Its questions", query=query_id)
-        ui.go("disagreements", "Its disagreements", query=query_id)
+        ui.go("question_bank", "Questions of this query", query=query_id)
+        ui.go("disagreements", "Disagreements of this query", query=query_id)
 
 
 def returned(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> None:
@@ -54,7 +54,7 @@ def returned(project: Project, run: str, query_id: str, policy: Policy, source: 
     st.markdown(f"**{ui.plain(run)}**")
     rows = inspect_query(project, run, query_id, policy, source)
     if not rows:
-        st.caption("It skipped this query.")
+        st.caption("The system returned no passages for this query.")
     for row in rows:
         label = "no label" if row.label is None else f"label {row.label}"
         judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"

@@ -67,7 +67,7 @@ function moved(system) {
   const official = system.official;
   if (!official) return make("td", { class: "moved" }, NOTHING);
   const by = official.rank - system.rank;
-  const said = by ? `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than officially` : "as officially";
+  const said = by ? `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than the official rank` : "same as the official rank";
   return make("td", { class: "moved" },
     make("data", { value: official.rank }, String(official.rank)),
     make("span", { class: by ? "by" : "by none", title: said, "aria-label": said, role: "img" },
@@ -115,7 +115,7 @@ function draw(root, state) {
   const of = (more) => ({ state, redraw, ...more });
   const heads = [
     make("th", { class: "lanes", style: `width:${wide}px;min-width:${wide}px;padding:0` },
-      make("span", { class: "unseen" }, "Cannot be told apart")),
+      make("span", { class: "unseen" }, "Not separated")),
     head("#", of({ sort: "rank", kind: "rank", help: "Rank" })),
     head("System", of({ sort: "run", kind: "run" })),
     head(board.title, of({ kind: "plot mine", under: axis(board.domain) })),
@@ -124,7 +124,7 @@ function draw(root, state) {
       ? [
           head(official.title, of({ kind: "plot theirs", under: axis(official.domain) })),
           head("Official", of({ kind: "score theirs", help: `${official.title} ± one standard error` })),
-          head("Official rank", of({ sort: "official", kind: "moved", help: "And how far the system moved from there" })),
+          head("Official rank", of({ sort: "official", kind: "moved", help: "Official rank, and the change from it" })),
         ]
       : []),
     ...board.columns.map((column, at) => head(column.title, of({ sort: at, kind: "more", help: column.help }))),
@@ -168,7 +168,7 @@ function draw(root, state) {
     if (!open) return [row];
     const detail = state.detail && state.detail.run === system.run
       ? queriesOf(state.detail, act)
-      : make("div", { class: "detail", role: "status" }, make("p", { class: "quiet" }, "Reading its queries…"));
+      : make("div", { class: "detail", role: "status" }, make("p", { class: "quiet" }, "Loading queries…"));
     return [row, make("tr", { class: "inside" },
       make("td", { class: "lanes" }, ...brackets(at, placed, true)),
       make("td", { colspan: String(cells.length - 1) }, detail))];

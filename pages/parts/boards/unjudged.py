@@ -11,6 +11,7 @@ from core.grading import Request, Scope, start_job
 from core.labels import Policy
 from core.project import Project, passage_texts
 from core.study import ToGrade, Unjudged, to_grade, unjudged
+from core.text import how_many
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 LISTED = 200
@@ -26,14 +27,14 @@ def judged(project: Project, policy: Policy) -> None:
     """Judged@k of every system; one that is chosen shows what to grade next and grades it."""
     found = unjudged(project, policy, listed=0)
     st.header(f"Judged@{found.top_k}", anchor=False)
-    st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
+    st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
     run = _table(found)
     if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
         st.container(key="all-graded").caption(
-            ":material/check: Every pooled passage of every system's top has all its grades."
+            ":material/check: All pooled passages at the top of the systems are graded."
         )
     elif run is None and found.to_grade:
-        st.container(key="choose-system").caption("Select a system to see what to grade next for it.")
+        st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
     elif run is not None:
         _next(project, policy, to_grade(project, policy, run, found.top_k, LISTED))
 
@@ -64,10 +65,10 @@ def _table(found: Unjudged) -> str | None:
 
 
 def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
-    st.markdown(f"**What to grade next for {ui.plain(lacks.run)}**")
+    st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
     if not lacks.next:
         st.container(key="top-graded").success(
-            "Every pooled passage of its top has all its grades.", icon=":material/check:"
+            "All pooled passages at the top of this system are graded.", icon=":material/check:"
         )
         return
     _grade(project, policy, lacks)
@@ -84,10 +85,10 @@ def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
         column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
     )  # fmt: skip
     if lacks.more:
-        st.caption(f"and {lacks.more:,} passages more")
+        st.caption(f"and {how_many(lacks.more, 'more passages')}")
     if selected := chosen.selection.rows:
         row = lacks.next[selected[0]]
-        ui.go("passages", "Open the passage", query=row.query_id, passage=row.passage_id)
+        ui.go("passages", "Open passage", query=row.query_id, passage=row.passage_id)
 
 
 def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
@@ -95,18 +96,18 @@ def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
     if not project.allows("grade") or job_progress.progress(project):
         return
     if not lacks.ungraded:
-        ui.go("grading", "The pairs that are missing have failed: ask them again")
+        ui.go("grading", "Retry the failed pairs")
         return
     grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
-            ":material/info: The grades came from a file: this grader cannot be run here. See Grading."
+            ":material/info: The grades of this grader were imported, so it cannot run here. See Grading."
         )
         return
     request = Request(Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
     if presses.button(
-        f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:", key="grade unjudged"
+        f"Grade {how_many(lacks.ungraded, 'pairs')}", type="primary", icon=":material/play_arrow:", key="grade unjudged"
     ):
         with ui.errors():
             start_job(project, grader, request, ui.author())

@@ -23,6 +23,7 @@ from core.study import (
     query_points,
     system_points,
 )
+from core.text import how_many
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 
@@ -77,7 +78,7 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: Comparison, with_what: str = "the official board", more: str = "") -> None:
+def correlation_strip(compared: Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
     """The coefficients, or why there are none, over which queries, and what else is to be known of the boards."""
     result = compared.correlation
     if result.undefined:
@@ -92,9 +93,9 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
         (result.spearman, result.kendall, result.tau_ap, result.pearson),
         (
             "Rank correlation, from -1 to 1",
-            "Share of pairs in the same order less the share swapped (tau-b)",
-            "Like Kendall, but swaps at the top of the official board weigh more",
-            "Correlation of the scores themselves",
+            "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
+            "Like Kendall, but swaps at the top of the official leaderboard have more weight",
+            "Correlation of the scores",
         ),
         strict=True,
     ):
@@ -102,7 +103,7 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
             name, ui.number(value), help=said, width="content"
         )
     strip.container(key="metric systems", width="content").metric(
-        "Systems", result.systems, help="On both boards", width="content"
+        "Systems", result.systems, help="Systems on both leaderboards", width="content"
     )
     st.container(key="rests-on").caption(f"{compared.queries.says} {more}")
 
@@ -127,9 +128,9 @@ def all_boards(screen: Screen) -> None:
     reference, study = screen.names(offered)
     default = [study] if study != reference else []
     others = st.multiselect(
-        "Boards", [name for name in offered if name != reference], default=default, max_selections=OTHERS,
+        "Leaderboards", [name for name in offered if name != reference], default=default, max_selections=OTHERS,
         key=f"boards beside {reference} {study}", bind="query-params",
-        help="Drawn beside the official board, which gives the order of the systems.",
+        help="Leaderboards to draw next to the official one.",
     )  # fmt: skip
     found: dict[str, Leaderboard] = {}
     for name in [reference, *others]:
@@ -150,17 +151,17 @@ def all_boards(screen: Screen) -> None:
         on_select=lambda: take(chart, **{"system": "run", "system's board": "board"}),
     )  # fmt: skip
     st.caption(
-        f"Systems in the order of {ui.plain(reference)}. Every board is moved and stretched so that its lowest score"
-        " is 0 and its highest 1; error bars are one standard error, stretched alike. Click a system to follow it, a"
-        " name in the legend to let its board stand out."
+        f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a name in the legend to"
+        " highlight a leaderboard.",
+        help="Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one standard error.",
     )
     left, right = st.columns(2)
     with left:
         run = st.selectbox(
-            "System", options, index=None, key="system", bind="query-params", placeholder="Follow a system"
+            "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
         )
     with right:
-        name = st.selectbox("On the board", list(found), key="system's board")
+        name = st.selectbox("Leaderboard", list(found), key="system's board")
     if run:
         follow(screen, found[name], run)
 
@@ -180,19 +181,19 @@ def two_boards(screen: Screen) -> None:
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
     with left:
-        first = board_choice("First board", offered, reference, "first board")
+        first = board_choice("First leaderboard", offered, reference, "first board")
     with middle:
-        second = board_choice("Second board", offered, study, "second board")
+        second = board_choice("Second leaderboard", offered, study, "second board")
     x = make_board(screen.project, offered[first], screen.policy)
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
     points, compared = system_points(x, y, screen.ties, screen.queries)
     with right:
         run = st.selectbox(
             "System", [point.run for point in points], index=None, key="system", bind="query-params",
-            placeholder="Follow a system",
+            placeholder="Choose a system",
         )  # fmt: skip
     if first == second:
-        st.caption("Choose two different boards.")
+        st.caption("Choose two different leaderboards.")
         return
     correlation_strip(compared, first)
     if not points:
@@ -205,10 +206,8 @@ def two_boards(screen: Screen) -> None:
             figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
             on_select=lambda: take(chart, system="run"),
         )  # fmt: skip
-        some = (
-            " Named are systems whose rank differs, where there is room." if len(points) > figures.NAMED_POINTS else ""
-        )
-        st.caption(f"Bars are one standard error.{some} Click a system to follow it down to its queries.")
+        some = " Some systems whose rank differs have a name." if len(points) > figures.NAMED_POINTS else ""
+        st.caption(f"Bars are one standard error.{some} Click a system to see its queries.")
     if run:
         closer(screen.project, y, x, run, beside=first)
 
@@ -219,9 +218,9 @@ def two_systems(screen: Screen) -> None:
     default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
-        first_board = board_choice("First board", offered, default, "x board")
+        first_board = board_choice("First leaderboard", offered, default, "x board")
     with columns[1]:
-        second_board = board_choice("Second board", offered, default, "y board")
+        second_board = board_choice("Second leaderboard", offered, default, "y board")
     x = make_board(screen.project, offered[first_board], screen.policy)
     y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
     runs = [system.run for system in x.systems]
@@ -232,7 +231,7 @@ def two_systems(screen: Screen) -> None:
             "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
         )
     if (first_board, first) == (second_board, second):
-        st.caption("Choose two systems, or one system on two boards.")
+        st.caption("Choose two systems, or one system on two leaderboards.")
         return
     system_pair(screen, x, first, y, second)
 
@@ -246,7 +245,7 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     """The queries of two systems as a scatter, and what each returned for one of them."""
     found = query_points(screen.project, x, first, y, second)
     if not found.points or found.means is None:
-        st.info("No query is on both boards for both.", icon=":material/help:")
+        st.info("The two systems have no common query.", icon=":material/help:")
         return
     same = x == y
     short = charts.short_names((system.run for board in (x, y) for system in board.systems), AXIS_TITLE)
@@ -257,7 +256,7 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     strip = st.container(horizontal=True, gap="medium")
     counts = (
         ("First better", found.count("first"), f"Queries on which {ui.plain(names[0])} scores higher"),
-        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} does"),
+        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} scores higher"),
         ("Equal", found.count("equal"), "Queries on which both score the same"),
     )
     for name, count, said in counts:
@@ -265,20 +264,20 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     if same:
         strip.metric(
             "Difference", f"{found.means[0] - found.means[1]:+z.4f}",
-            help="First less second, in the mean: above 0 the first is better",
+            help="Mean score of the first system minus that of the second",
             width="content",
         )  # fmt: skip
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
-        why = ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
+        why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
         strip.metric("p", p_value(row.p), help=why, width="content")
         if row.differs is not None:
             verdict = "differ" if row.differs else "do not differ"
             st.markdown(
-                f"**These two {verdict}** at {ALPHA:.0%}: paired t test of them alone over {len(found.points)} queries,"
-                " without the correction for many comparisons that the board makes."
+                f"**These two systems {verdict}** at {ALPHA:.0%} (paired t test over"
+                f" {how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
             )
     if found.left_out:
-        st.caption(f"{found.left_out} queries are left out: only one side has a score for them.")
+        st.caption(f"Excluded: {how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}
     query = st.session_state.get("compared")
     chart = "scatter of queries"
@@ -289,30 +288,30 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
             selection_mode=[figures.PICKED], on_select=lambda: take(chart, compared="query_id"),
         )  # fmt: skip
         if any(point.skipped for point in found.points):
-            st.caption("Hollow: one of the two skipped the query, which counts 0.")
+            st.caption("Hollow points: one system skipped the query and scores 0.")
     with right:
         widest = sorted(found.points, key=lambda point: abs(point.x - point.y), reverse=True)
         st.dataframe(
             {
-                "Furthest apart": [point.text for point in widest],
+                "Largest difference": [point.text for point in widest],
                 "First": [point.x for point in widest],
                 "Second": [point.y for point in widest],
                 "Difference": [point.x - point.y for point in widest],
             },
             hide_index=True, height=400,
-            column_config={"Furthest apart": st.column_config.TextColumn(width=192)}
+            column_config={"Largest difference": st.column_config.TextColumn(width=192)}
             | {name: st.column_config.NumberColumn(format="%.3f", width=width)
                for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
         )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, key="compared",
         format_func=lambda key: ui.shortened(texts[key], ui.LISTED), bind="query-params",
-        placeholder="Click a query in the figure, or choose one, to read what both returned",
+        placeholder="Choose a query to read the passages of both systems",
     )  # fmt: skip
     if query is None:
         return
     if not screen.project.allows("read the bank"):
-        st.caption(":material/lock: The passages that systems returned, and their labels, are for those who assess.")
+        st.caption(":material/lock: Only assessors can see passages and labels.")
         return
     query_links(query)
     source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None

@@ -10,15 +10,15 @@ from pages.parts.shared import address
 
 
 def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "view") -> str:
-    """Draw the choice of a view, which the address names as the screen does; the first one is what it leaves out.
+    """Draw the choice of a view, which the address names; it leaves out the first one.
 
     Another view is a step for the browser's Back.
 
     Args:
-        names: what a view is called on the screen.
+        names: what a view is called on the screen; addresses may name it so, too.
         key: what the address calls the choice.
     """
-    by_name = {names(view): view for view in views}
+    by_name = {names(view): view for view in views} | {view: view for view in views}
     here = address.places(f"{key} of {st.session_state.get('screen')}")
     said = st.query_params.get(key, "")
     came = here.come(str(st.session_state.get("project")), {key: said} if said else {})
@@ -29,7 +29,7 @@ def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "
         st.segmented_control("View", views, format_func=names, key=key, required=True, label_visibility="collapsed")
     )
     if view != by_name.get(here.now.get(key, ""), views[0]):
-        here.go({key: "" if view == views[0] else names(view)}, [key])
+        here.go({key: "" if view == views[0] else view}, [key])
     return view
 
 
