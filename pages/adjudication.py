@@ -20,12 +20,12 @@ from pages.parts.review.guiding import guidelines_beside
 from pages.parts.shared import ui
 from pages.parts.shared.html import text_html, visible
 
-TITLES = {"differs": "Differs", "agrees": "Agrees", "waiting": "Waiting", "decided": "Decided"}
+TITLES = {"differs": "Disagree", "agrees": "Agree", "waiting": "Waiting", "decided": "Decided"}
 NOTHING = {
-    "differs": "Nothing differs.",
-    "agrees": "Nothing agrees.",
-    "waiting": "Nothing is waiting.",
-    "decided": "Nothing is decided.",
+    "differs": "No disagreements to adjudicate.",
+    "agrees": "No agreed values to accept.",
+    "waiting": "No pairs are waiting for an assessor.",
+    "decided": "No decisions yet.",
 }
 # The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
 STYLE = """
@@ -43,7 +43,7 @@ def step(project: Project, listed: list[Contested], at: int) -> None:
             deciding.draw(project, listed, at)
         if same := [one for one in listed if one.query_id == query_id and one.standing == "agrees"]:
             deciding.button(
-                f"Accept all {len(same):,} of this query", project, "accept", {"query": query_id},
+                f"Accept agreed values of this query ({len(same):,})", project, "accept", {"query": query_id},
                 key="accept agreed", icon=":material/done_all:",
             )  # fmt: skip
 
@@ -53,11 +53,11 @@ def about(project: Project, one: Contested) -> None:
     st.html(f'<div class="asked" dir="auto"><b>{visible(one.query)}</b></div>')
     st.caption(ui.plain(f"Passage {one.passage_id}"))
     text = passage_texts(project, [one.passage_id]).get(one.passage_id)
-    st.html(text_html(text, []) if text else '<p class="gray">The text of this passage is not there.</p>')
+    st.html(text_html(text, []) if text else '<p class="gray">No text imported for this passage.</p>')
     if one.question_id is not None:
         st.html(f'<div class="asked" dir="auto">{visible(one.question or one.question_id)}</div>')
     chosen = {"question": one.question_id} if one.question_id else {}
-    ui.go("passages", "This passage with all that is known of it", query=one.query_id, passage=one.passage_id, **chosen)
+    ui.go("passages", "Open passage", query=one.query_id, passage=one.passage_id, **chosen)
 
 
 def values(project: Project, one: Contested) -> None:
@@ -65,7 +65,7 @@ def values(project: Project, one: Contested) -> None:
     judged = one.question_id is None
     given = st.container(key="given-values")
     for name, value in one.given.items():
-        what = "nothing" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
+        what = "no value" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
         given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
     st.caption(ui.plain(STANDINGS[one.standing].capitalize() + "."))
     if one.decision is not None:
@@ -74,7 +74,7 @@ def values(project: Project, one: Contested) -> None:
             icon=":material/gavel:",
         )
         deciding.button(
-            "Undo the decision", project, "undo", {"place": one.place},
+            "Withdraw decision", project, "undo", {"place": one.place},
             key="undo decision", type="tertiary", icon=":material/undo:",
         )  # fmt: skip
     if one.standing == "waiting":
@@ -94,7 +94,7 @@ def history(project: Project, one: Contested) -> None:
     if past := decisions(project, one.place):
         with st.expander("History", icon=":material/history:"):
             for made in past:
-                what = "took the decision back" if made.value is None else f"decided {made.value}: {made.reason}"
+                what = "withdrew the decision" if made.value is None else f"decided {made.value}: {made.reason}"
                 st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
@@ -104,8 +104,8 @@ project = ui.project()
 project.require("adjudicate")
 if not may_decide(project, ui.person()):
     ui.empty(
-        "There is nothing here for you to decide.",
-        "An organizer assigns queries doubly on the screen People. Who takes part in one does not decide on it.",
+        "Nothing for you to adjudicate.",
+        "Organizers make double assignments on the People screen. You cannot adjudicate your own queries.",
         "people",
         code="nothing-to-decide",
     )
@@ -123,10 +123,14 @@ state = st.segmented_control(
 listed = [one for one in found if one.standing == state]
 if deciding.lacking():
     told.container(key="not-listed").warning(
-        "What the link names is not listed here." + " Another one is open in its stead." * bool(listed)
+        "The pair in the link is not in this list." + " Another pair is shown instead." * bool(listed)
     )
 if not listed:
-    ui.empty(NOTHING[str(state)], "What people give in double assignments is listed here.", code="nothing-listed")
+    ui.empty(
+        NOTHING[str(state)],
+        "This screen lists the values that assessors give in double assignments.",
+        code="nothing-listed",
+    )
 at = deciding.opened(listed)
 one = listed[at]
 step(project, listed, at)

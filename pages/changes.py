@@ -29,7 +29,7 @@ STYLE = """
 .st-key-from-head > :first-child, .st-key-to-head > :first-child { flex: 1; min-width: 0; }
 """
 YES, NO = "yes", "no"
-KINDS = {"states": "Bank, grader, labels", "freezes": "Two freezes of a target"}
+KINDS = {"states": "Question bank and scoring settings", "freezes": "Snapshots of a live target"}
 VIEWS = {"Labels": flips.labels, "Questions": change_views.questions, "Leaderboard": change_views.boards}
 VIEW = "differs"
 """What the address calls the view, and the key of its choice."""
@@ -129,8 +129,8 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key=f"{side}-head"
         ):
-            st.container(key=f"state {side}").html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'Nothing differs.'}")
-            opened = st.toggle("Choose", key=f"{side}-state", width="content")
+            st.container(key=f"state {side}").html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'No differences.'}")
+            opened = st.toggle("Settings", key=f"{side}-state", width="content")
         # Always drawn, so that no choice is lost where the window gets wider or narrower.
         with st.container(key=f"{side}-choices{'-opened' * opened}", gap="xsmall"):
             with st.container(horizontal=True):
@@ -139,7 +139,7 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
                 rules = policy_widgets.LABEL_RULES
-                st.selectbox("Label", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
+                st.selectbox("Label rule", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
                 st.checkbox("Weights", key=f"{side}-weights", width="content")
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")
 
@@ -197,16 +197,18 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
     share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
     with st.container(horizontal=True, gap="medium", key="sums"):
         st.container(key="metric differing", width="content").metric(
-            "Labels that differ", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages",
+            "Changed labels", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages",
             width="content",
         )  # fmt: skip
         st.metric(
-            "Higher / lower", f"{higher:,} / {lower:,}", help="Labels gained or lost altogether are in neither",
+            "Higher / lower", f"{higher:,} / {lower:,}", help="New and removed labels are not counted",
             width="content",
         )  # fmt: skip
         ranks = sum(system.rank_before != system.rank_after for system in found.systems)
         st.metric(
-            "Systems that change rank", "–" if found.no_board else f"{ranks} of {len(found.systems)}", width="content"
+            "Systems with a changed rank",
+            "–" if found.no_board else f"{ranks} of {len(found.systems)}",
+            width="content",
         )
         if shift is not None and shift.before is not None and shift.after is not None:
             difference = shift.after - shift.before
@@ -223,21 +225,19 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
     if shift is not None:
         interval = ""
         if shift.low is not None and shift.high is not None:
-            interval = f"95 % interval of the shift in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
+            interval = f"95 % interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
         lines.append(f"{interval}{shift.says} {shift.queries.says}")
     if found.no_board:
         lines.append(found.no_board)
     if found.before.min_rating != found.after.min_rating:
-        lines.append(
-            f"The min rating moves no label; by it, {found.relevance:,} passages turn relevant or cease to be."
-        )
+        lines.append(f"The min rating changes no labels. Passages with changed relevance: {found.relevance:,}.")
     st.container(key="about-change").caption(ui.plain(" ".join(lines)))
     if any(found.partial):
         sides = zip(found.partial, SIDES.values(), strict=True)
         counts = " and ".join(f"{count:,} {side.lower()}" for count, side in sides if count)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="partial-labels", width="content").markdown(
-                f":material/info: Labels that rest on a part of their ratings, and may still change: {counts}.",
+                f":material/info: Labels with missing ratings, which may still change: {counts}.",
                 width="content",
             )
             lacking = {
@@ -246,11 +246,11 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
                 if count
             }
             if bank.latest_version(project) in lacking:
-                ui.go("grading", "Grade what is missing")
+                ui.go("grading", "Grade ungraded pairs")
             else:
                 # The screen grades for the newest version alone.
                 st.container(key="grade-older-version", width="content").markdown(
-                    f"To grade them: `exam grade --bank-version {min(lacking)}`", width="content"
+                    f"To grade them, run `exam grade --bank-version {min(lacking)}`", width="content"
                 )
 
 
@@ -258,9 +258,11 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if frozen := freezes.offered(project):
-    linked = "freezes" if "freeze-to" in st.query_params else "states"
+    # Links made before the views were renamed have the old name.
+    old = st.query_params.get("compared") == "Two freezes of a target"
+    linked = "freezes" if old or "freeze-to" in st.query_params else "states"
     compared = st.segmented_control(
-        "What is compared", list(KINDS), default=linked, key="compared", required=True, bind="query-params",
+        "Compare", list(KINDS), default=linked, key="compared", required=True, bind="query-params",
         format_func=KINDS.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
     if compared == "freezes":
@@ -268,9 +270,7 @@ if frozen := freezes.offered(project):
             freezes.view(project, frozen)
         st.stop()
 if not any(grader.grades for grader in graders(project)):
-    ui.empty(
-        "Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
-    )
+    ui.empty("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
 looking = policy_widgets.view()
 start = defaults(project)
 kept = come_back(project)
@@ -285,9 +285,8 @@ name_states(project, {"from": before, "to": after}, view, kept)
 measure, against = looking.measure, looking.against
 if before == after:
     ui.empty(
-        "The two states are the same.",
-        "Choose another bank version, grader, label rule, min rating, weights or overrides on one side. A new bank"
-        " version is made by saving in the question bank.",
+        "Before and After are the same.",
+        "Change a setting on one side. To create a new bank version, save in the question bank.",
         "question_bank",
         code="same-states",
     )
@@ -295,9 +294,9 @@ with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
 summary(project, found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.segmented_control("Look at", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
+    st.segmented_control("View", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
     st.download_button(
-        "Labels that differ as CSV",
+        "Export changed labels as CSV",
         lambda: flips_csv(project, found),
         file_name=f"{project.name}-changes.csv",
         mime="text/csv",

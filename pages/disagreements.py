@@ -16,7 +16,7 @@ VIEWS = {
     "queue": "Disagreements",
     "strays": "Doubtful questions",
     "uncovered": "Uncovered passages",
-    "record": "Settled",
+    "record": "Resolved",
 }
 
 
@@ -33,9 +33,7 @@ project = ui.project()
 policy = chosen_policy(project)
 known = parts.sides(project, policy)
 if len(known) < 2:
-    ui.empty(
-        "There are no two sides to compare yet.", "Import judgments, or grade the pool.", "home", code="no-two-sides"
-    )
+    ui.empty("Nothing to compare yet.", "Import judgments or grade the pool.", "home", code="no-two-sides")
 with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"):
     left, right = parts.choose_sides(known, arrived)
     # Sides that cannot be compared end the screen here; they are chosen all the same.

@@ -53,7 +53,7 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
     mine = policy.grader or stored[0].spec.name
     others = [name for name in known if name != mine]
     beside = st.multiselect(
-        "Graders beside it", others, key="beside_it", bind="query-params", placeholder="Other graders beside it",
+        "Other graders", others, key="beside_it", bind="query-params", placeholder="Compare with other graders",
         label_visibility="collapsed", width=420,
     ) if others else []  # fmt: skip
     return policy, [mine, *beside]
@@ -63,7 +63,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     """The widgets that say which passages are listed; while blind, none that gives away a rating or a judgment."""
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
-        "Find in the text", key="words", placeholder="Find in the text", label_visibility="collapsed",
+        "Search in passages", key="words", placeholder="Search in passages", label_visibility="collapsed",
         bind="query-params", width=220, icon=":material/search:",
     )  # fmt: skip
     query = st.selectbox(
@@ -72,31 +72,33 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     )  # fmt: skip
     me = source_of(ui.person()) if ui.person() else None
     if blind:
-        unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
+        unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
         return Filters(
             query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None, assigned_to=_assigned(project)
         )
     with st.popover("More filters", key="more filters"):
         label = _choice("Label", [NONE, *RATINGS], "has_label", NO_VALUE) if policy else None
-        rating = _choice("Any question rated", list(RATINGS), "has_rating") if policy else None
+        rating = _choice("Rating of any question", list(RATINGS), "has_rating") if policy else None
         known = sources(project)
-        source = st.selectbox("Judged by", known, key="judged_by", bind="query-params") if known else None
+        source = st.selectbox("Judgments of", known, key="judged_by", bind="query-params") if known else None
         values: list[int | Literal["none"]] = [NONE, *judged_values(project, source)] if source else []
         judgment = _choice("Judgment", values, "judged", NO_VALUE) if source else None
         runs = run_names(project)
-        run = st.selectbox("Returned by", runs, index=None, key="in_run", placeholder="Any run", bind="query-params")
-        depth = st.number_input("in its top", 1, 1000, 10, key="depth", bind="query-params") if run else 10
+        run = st.selectbox(
+            "Retrieved by run", runs, index=None, key="in_run", placeholder="Any run", bind="query-params"
+        )
+        depth = st.number_input("Within its top", 1, 1000, 10, key="depth", bind="query-params") if run else 10
         state = _choice("Grades", list(STATES), "pairs", STATES) if policy else None
         flagged = bool(policy and source) and st.checkbox(
             "Label and judgment disagree", key="flagged", bind="query-params",
-            help="One says relevant and the other does not, by the min rating and the judgment threshold.",
+            help="Show passages that are relevant by only one of the two: label or judgment.",
         )  # fmt: skip
         overridden = st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
-        unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
+        unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
         assigned_to = _assigned(project)
         speaking = st.checkbox(
-            "Speaks to the grader", key="speaking", bind="query-params",
-            help="Asks for a rating, gives orders, plays a role, or says a question over again.",
+            "Addresses the grader", key="speaking", bind="query-params",
+            help="Show passages that ask for a rating, give instructions, play a role or repeat a question.",
         )  # fmt: skip
     return Filters(
         query_id=query,
@@ -122,8 +124,8 @@ def _assigned(project: Project) -> str | None:
     if not any(me in one.present for one in doubles(project)):
         return None
     wanted = st.checkbox(
-        "Mine in double assignments", key="assigned", bind="query-params",
-        help="Passages that you judge beside others, none of whom sees what another one gives.",
+        "Your double assignments", key="assigned", bind="query-params",
+        help="Show passages that you and other assessors judge independently.",
     )  # fmt: skip
     return me if wanted else None
 
@@ -146,7 +148,7 @@ def opened(project: Project) -> tuple[str, str | None] | None:
         return st.session_state[TO_OPEN], None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.container(key="another-query").warning(
-            f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:"
+            f"No passages for query {ui.plain(query)}. The first passage is shown instead.", icon=":material/info:"
         )
     # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
     if query is None or (last is not None and passage is None and last[0] == query):
@@ -249,7 +251,7 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
         with st.container(key="desk-questions"):
             foretold = desk_parts.questions(project, read, policy, shown, hidden)
             if read.asked:
-                ui.go("question_bank", "These questions in the bank", query=read.query_id)
+                ui.go("question_bank", "Open in question bank", query=read.query_id)
     with st.container(key="desk-beside"):
         blind_beside(project, read.query_id, read.passage_id)
         guidelines_beside(project, read.query_id)
@@ -258,7 +260,7 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
         presence.beside(project, read.query_id)
         if hidden:
             st.container(key="blind-now").caption(
-                "Blind: ratings, labels, ranks and the judgments of others appear once you have judged."
+                "Ratings, labels, ranks and other assessors' judgments appear after you judge the passage."
             )
             return
         effect = st.container()
@@ -271,8 +273,8 @@ ui.begin()
 project = ui.project()
 if not pooled_queries(project):
     ui.empty(
-        "There are no passages yet.",
-        "Import passages, and runs or judgments that name them.",
+        "No passages yet.",
+        "Import passages, and runs or judgments that refer to them.",
         "home",
         code="no-passages",
     )

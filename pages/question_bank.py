@@ -89,7 +89,7 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
         st.container(key="another-query").warning(
-            f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:"
+            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.", icon=":material/info:"
         )
     st.session_state["last query"] = found[at or 0].query_id
     if not named or (at is None and left_behind):
@@ -101,7 +101,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
     """The queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
     unsaved = pick_list.Mark("changed", "✎", "has unsaved changes")
-    idle = pick_list.Mark("alert", "▲", "no active question: nothing can be graded")
+    idle = pick_list.Mark("alert", "▲", "no active questions, so nothing can be graded")
     picks = [
         pick_list.Pick(
             query.query_id,
@@ -113,14 +113,14 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
         )
         for query in found
     ]
-    pick_list.draw(QUERIES, "Queries", "Find a query", "No query has these words.", picks, chosen.query_id)
+    pick_list.draw(QUERIES, "Queries", "Find a query", "No matching queries.", picks, chosen.query_id)
 
 
 ui.begin()
 project = ui.project()
 queries = overview(project)
 if not queries:
-    ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
+    ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
 st.html(f"<style>{STYLE}</style>")
 view = policy_widgets.seen()
 bank_window.open_for(project)

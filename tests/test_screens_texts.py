@@ -17,13 +17,12 @@ LEFT: dict[str, int] = {
     "test_browser.py": 3,
     "test_browser_answers.py": 4,
     "test_browser_boards.py": 1,
-    "test_browser_review.py": 73,
+    "test_browser_review.py": 5,
     "test_failures_page.py": 4,
     "test_full_disk_page.py": 1,
     "test_home_page.py": 2,
     "test_hostile_names.py": 1,
     "test_pages.py": 1,
-    "test_passages_page.py": 3,
     "test_presses.py": 5,
 }
 """Files that still look at words, with how many places."""

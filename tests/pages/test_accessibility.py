@@ -33,7 +33,7 @@ STILL = "*, *::before, *::after { animation: none !important; transition: none !
 """Colours are at once what they come to be: one on its way is nobody's fault."""
 VIEWS = {
     "leaderboard": ("All boards", "Two boards", "Two systems", "By budget", "Significance"),
-    "disagreements": ("Settled",),
+    "disagreements": ("Resolved",),
     "changes": ("Questions",),
     "audit": ("Judge", "Labels", "Roles", "Paper", "Plan another audit"),
     "answers": ("Which evaluation chooses which system", "Generate and compare"),

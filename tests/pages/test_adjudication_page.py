@@ -24,6 +24,7 @@ from core.project import (
 )
 from core.review import decide, decisions, judged_of
 from tests.made.browser import Server, as_it_is_now, ready
+from tests.made.browser import note as box_of
 from tests.made.browser import visit as go_to
 from tests.made.projects import new_project
 from tests.made.screens import (
@@ -252,8 +253,7 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     page.keyboard.press("2")
     expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
     page.keyboard.type("by 1 ")
-    refused = "Your decision 2 on passage p1 was not saved. The reason is empty."
-    expect(page.get_by_role("alert")).to_contain_text(refused)
+    expect(box_of(page, "error not-saved", "2 p1")).to_be_visible()
     ready(page)
     page.keyboard.type("guideline")
     expect(page.locator("[class*=st-key-reason] input")).to_have_value("by 1 guideline")

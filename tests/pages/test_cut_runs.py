@@ -103,7 +103,7 @@ def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Pro
     sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
     bank_window.take_in()
     here = bank_window.window()
-    assert here.said == "Not saved: mend what is red at “Who is A?”." and bank.latest_version(project) == 1
+    assert "“Who is A?”" in here.said and bank.latest_version(project) == 1
     # It is left: the browser sends it no more.
     sent(session, project, {"act": "save"})
     bank_window.take_in()

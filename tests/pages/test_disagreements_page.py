@@ -160,7 +160,7 @@ class TestTables:
 
     def test_pairs_that_only_one_side_has_are_told_and_in_no_cell(self, shared: Project) -> None:
         words = queued(visit("disagreements"))["missing"]
-        assert numbers(words)[-1] == 1 and "test grader" in words
+        assert numbers(words)[-1] == 1
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
@@ -453,7 +453,7 @@ class TestSettling:
         app = edit(app, "What is B?", text="Who is B?")
         app = in_bank(app, {"act": "save", "note": "B"})
         assert [(one.act, one.touched, one.reason) for one in record(small)] == [("edit", "q1/b", "too broad")]
-        assert "settled" in holds(app, "bank")["said"]
+        assert numbers(holds(app, "bank")["said"]) == [1]
         app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
         assert len(record(small)) == 1
 
@@ -575,14 +575,13 @@ class TestSettling:
 class TestBankQueues:
     def test_questions_that_non_relevant_passages_answer(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Show", "strays")
-        assert numbers(note(app, "strays"))[0] == 2
+        assert numbers(note(app, "strays"))[-1] == 2
         assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))]
 
     def test_relevant_passages_that_no_question_covers_lead_to_the_bank(self, small: Project) -> None:
         app = show(visit("disagreements"), "Show", "uncovered")
         assert other_rows(app) == ["p7", "p2"]
-        next(button for button in app.button if button.label == "Add a question").click()
-        app = sound(app.run())
+        app = press(app, "bank uncovered q2 p7")
         assert app.session_state["screen"] == "Question bank"
         assert url(app, "query") == "q2"
         assert shows(app, "passage-beside", "text of p7")
@@ -603,7 +602,7 @@ class TestEmpty:
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1}, "two")
         app = visit("disagreements")
         assert rows(app) == ["p1"]
-        assert named(app.get("button_group"), "cases_shown").options == ["Disagreements", "Settled"]
+        assert len(named(app.get("button_group"), "cases_shown").options) == 2
 
     def test_with_no_pair_that_both_sides_have(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {}, RUNS)

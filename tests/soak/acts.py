@@ -165,8 +165,8 @@ def judge(person: Person) -> str:
 
 def withdraw_judgment(person: Person) -> str:
     at = _place(person)
-    person.press("Withdraw your judgment")
-    expect(person.button("Withdraw your judgment")).to_have_count(0, timeout=PATIENCE)
+    person.press("Withdraw judgment")
+    expect(person.button("Withdraw judgment")).to_have_count(0, timeout=PATIENCE)
     del person.judged[at]
     person.expected = ["withdraw judgment"]
     return at

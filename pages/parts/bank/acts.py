@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Act = Mapping[str, Any]
 
-ANOTHER = "Another window of yours changed something, and it shows here now. If you still want to, press again."
-UNSETTLED = "Not done: choose a wording below first."
-UNSTORED = "Not saved: mend what is red at “{}”."
+ANOTHER = "Your other window made changes, which are now shown here. Press again to continue."
+UNSETTLED = "Not done. First choose a wording for each conflict below."
+UNSTORED = "Not saved. Correct the red fields of “{}”."
 OPTIONAL = ("subtopic_id", "answer_key", "note")
 """Fields that may hold nothing."""
 DIALOGS_TO_CHANGE = ("paste", "several", "split")
@@ -39,7 +39,9 @@ def do(here: Window, act: Act) -> None:
         return
     if shown is None:
         raise InputError(
-            "other-project-or-name", "This was done in another project, or under another name.", "Open that again."
+            "other-project-or-name",
+            "This action belongs to another project or name.",
+            "Open that project under that name, then try again.",
         )
     changes = name in CHANGES or (name == "dialog" and act.get("name") in DIALOGS_TO_CHANGE)
     if changes and not shown.author:
@@ -76,7 +78,7 @@ def _question(shown: Shown, key: str) -> Question:
     """A question as the window showed it, or as the person's drafts have it where it came since."""
     if found := shown.questions.get(key) or _there(shown, key):
         return found
-    raise InputError("unknown-question", "This question is not there any more.", "Add it again.")
+    raise InputError("unknown-question", "This question no longer exists.", "Add it again.")
 
 
 def _read(field: str, value: Any, unknown: bool) -> object:
@@ -93,7 +95,7 @@ def _read(field: str, value: Any, unknown: bool) -> object:
         return str(value)
     if (field == "text" or field in OPTIONAL) and isinstance(value, str | None):
         return (value or "").strip() or None if unknown or field in OPTIONAL else value or ""
-    raise InputError("invalid-field", f"This is no {field}: {value!r}", "Give another.")
+    raise InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
 def _add(here: Window, shown: Shown, act: Act) -> None:
@@ -156,7 +158,7 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
         here.said = UNSTORED.format(waits.shown)
         here.go_to(waits)
     elif not (mine := bank.drafts(shown.project, shown.author)):
-        here.said = "There is nothing to save."
+        here.said = "No changes to save."
     elif not here.has_shown(shown):
         here.said = ANOTHER
     else:
@@ -178,7 +180,7 @@ def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited
         waiting.remove(one)
         settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
     if fitting:
-        here.said = f"{how_many(len(fitting), 'cases')} of Disagreements settled by this edit."
+        here.said = f"This edit resolved {how_many(len(fitting), 'disagreements')}."
 
 
 def _open(here: Window, shown: Shown, act: Act) -> None:
@@ -210,7 +212,7 @@ CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
     "undo": _on_all(bank.undo),
     "redo": _on_all(bank.redo),
     "save": _unless_unsettled(_save),
-    "discard": _unless_unsettled(_on_all(bank.take_back, "Discarded. Undo brings your changes back.")),
+    "discard": _unless_unsettled(_on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")),
 }
 """What changes the drafts of a person, who has to have said a name."""
 

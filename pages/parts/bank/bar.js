@@ -8,7 +8,7 @@ function build(parent) {
     make("button", { type: "button", textContent: label, className, title: keys, onclick: () => name() });
   const undo = button("Undo", () => act("undo"), "Alt+Z");
   const redo = button("Redo", () => act("redo"), "Alt+Y");
-  const discard = button("Discard all", () => act("discard"), "Drops your unsaved changes, nobody else's; can be undone");
+  const discard = button("Discard all", () => act("discard"), "Discard all your unsaved changes. You can undo this.");
   const save = button("Save version", () => store(), "Ctrl+S", "main");
   const said = make("div", { className: "said", role: "status" });
   const others = make("div", { className: "others", role: "status" });
@@ -42,13 +42,13 @@ function build(parent) {
     const about = [];
     if (count) {
       about.push(make("b", { textContent: `${count} unsaved change${count > 1 ? "s" : ""}` }));
-      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on version ${given.version}`);
+      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, based on version ${given.version}`);
     } else if (given.version) about.push(`Bank version ${given.version}. No unsaved changes.`);
-    else about.push("Nothing has been saved yet.");
+    else about.push("No bank version saved yet.");
     said.replaceChildren(...about);
     bar.classList.toggle("changed", count > 0);
     Object.assign(bar.dataset, { unsaved: count, version: given.version ?? 0 });
-    const told = channel.late ? "Waiting for the server. What you typed is kept here." : given.said;
+    const told = channel.late ? "Waiting for the server. Your changes are kept in this window." : given.said;
     said.title = said.textContent;
     others.textContent = told || given.others;
     others.title = told || (given.others && `${given.others} ${given.help}`);
@@ -58,7 +58,7 @@ function build(parent) {
     discard.disabled = save.disabled = !count || given.conflicts > 0;
     note.disabled = !count;
     note.placeholder = given.note || "Note: what changed and why";
-    note.title = count ? `Where you write no note, it says: ${given.note}` : "";
+    note.title = count ? `Default note: ${given.note}` : "";
     if (note.value !== channel.note()) note.value = channel.note();
   }
   return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };

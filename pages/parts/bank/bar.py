@@ -17,8 +17,7 @@ from pages.parts.shared.components import component
 _bar = component("bar_of_the_bank", "bank/bar.css", "bank/channel.js", "bank/bar.js")
 
 WHOSE = (
-    "They wait under that name, and nobody else saves or discards them. Should they be yours, made under another name,"
-    " give that name on the left."
+    "Only these people can save or discard them. If you made them under another name, enter that name in the sidebar."
 )
 
 
@@ -68,7 +67,6 @@ def _others(project: Project, person: str, query: QueryOverview) -> str:
     every = others(project, person)
     here = others(project, person, query.query_id) if every else {}
     said = [
-        f"{name} has {count} unsaved edit{'s' * (count > 1)}" + (f", {here[name]} of them here" if name in here else "")
-        for name, count in every.items()
+        f"{name} {count}" + (f" ({here[name]} in this query)" if name in here else "") for name, count in every.items()
     ]
-    return "; ".join(said) + "." if said else ""
+    return f"Other people's unsaved changes: {', '.join(said)}." if said else ""

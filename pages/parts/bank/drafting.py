@@ -25,10 +25,9 @@ from core.project import Project
 from core.types import Question
 from pages.parts.shared import drafting_model, policy_widgets, ui
 
-WHAT = {"question": "Questions", "nugget": "Key facts"}
+WHAT = {"question": "Questions", "nugget": "Nuggets"}
 ASKED = (
-    "The model is being asked. What it has answered is kept, whatever happens. An endpoint that is gone is not waited"
-    " for here; `exam generate` does wait."
+    "Asking the model. Completed answers are kept. If the endpoint is down, run `exam generate`, which waits for it."
 )
 USUAL = ""
 """The choice of no prompt in particular."""
@@ -39,9 +38,9 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
     """Let a model draft questions or key facts for a query."""
     st.text(query.text)
     kind, number = st.columns([3, 2])
-    what = kind.segmented_control("What", KINDS, default=KINDS[0], format_func=WHAT.__getitem__, required=True)
-    n = number.number_input("How many, for each subtopic or the query", 1, MOST, 10, key="drafts wanted")
-    titles = {USUAL: "The usual one: by subtopic where there are some"}
+    what = kind.segmented_control("Kind", KINDS, default=KINDS[0], format_func=WHAT.__getitem__, required=True)
+    n = number.number_input("Number per subtopic, or per query", 1, MOST, 10, key="drafts wanted")
+    titles = {USUAL: "Default: by subtopic if the query has subtopics"}
     titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in fitting_prompts(project, str(what))}
     prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
     settings = drafting_model.choose(project, "drafter")
@@ -60,27 +59,25 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
                 watch=watch,
             ),
         )
-    st.caption("What comes is a proposal until you accept it, and in the bank once you save.")
+    st.caption("Suggestions become proposals. To add a proposal to the question bank, accept it and save.")
 
 
-@st.dialog("Draft an answer key", width="large")
+@st.dialog("Draft answer key", width="large")
 def answer_key_dialog(project: Project, query: QueryOverview) -> None:
     """Let a model draft the answer key of a question from one of its passages."""
     questions = [q for q in drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
     if not questions:
-        st.text("This query has no active question that an answer key can be written for. Write a question first.")
+        st.text("This query has no active question that can have an answer key. Add a question first.")
         return
     texts = ui.told_apart({q.question_id: q.text or "" for q in questions})
     question = st.selectbox("Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question")
     if question.answer_key:
-        st.caption(ui.plain(f"Its answer key is: {question.answer_key}"))
+        st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
     passages: list[KeyPassage] = []
     with ui.errors():
         passages = passages_for_key(project, policy_widgets.chosen(project), question)
     if not passages:
-        st.text(
-            "No passage answers it at the min rating, and none is judged relevant. Grade first, or import judgments."
-        )
+        st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
         return
     passage = st.selectbox("Passage", passages, format_func=_offered, key="passage for key")
     with st.container(border=True, height=180):

@@ -56,7 +56,7 @@ def beside(project: Project, query: QueryOverview, view: View | None) -> None:
     if job is not None and not job.progress.over:
         watch(project, job)
     elif view is None:
-        st.caption("Nothing has been graded yet: grade once, and the impact of every change shows here.")
+        st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
         ui.go("grading")
     if view is not None:
         panel(project, view.policy, view.measure, view.against)
@@ -77,7 +77,7 @@ def _asked(project: Project, query_id: str, folded: bool) -> None:
         about = visible(ui.shortened(query.narrative or "; ".join(one.text for one in query.subtopics), BEGINNING))
         st.html(
             f'<details class="what-is-asked"{"" if folded else " open"}>'
-            f"<summary><b>What is asked</b> <span>{about}</span></summary>{''.join(said)}</details>"
+            f"<summary><b>Query details</b> <span>{about}</span></summary>{''.join(said)}</details>"
         )
 
 
@@ -86,8 +86,8 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     """What this person's drafts would change, against the newest bank version."""
     edits = drafted_edits(project, ui.person())
     if not edits:
-        st.caption("Change a question, and what it does to labels and leaderboard shows here before you save.")
-        if st.toggle("Sum up the whole bank", key="summary"):
+        st.caption("Change a question to see its effect on labels and leaderboard before you save.")
+        if st.toggle("Summarize the question bank", key="summary"):
             _summary(project, policy, against)
         return
     found = changes(project, measure, policy, edits)
@@ -96,7 +96,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     if against is not None:
         shift = correlation_shift(found.before, known.after, official_board(project, against, measure, policy))
     texts = {query.query_id: ui.shortened(query.text, QUERY) for query in overview(project)}
-    st.container(key="changed-queries").caption(ui.plain(f"Of your changes in {_queries(texts, list(edits))}."))
+    st.container(key="changed-queries").caption(ui.plain(f"Effect of your changes in {_queries(texts, list(edits))}."))
     # First, in one line, how far it reaches: labels, correlation, ranks.
     _reach(known, shift, bool(found.pending))
     _flips(project, policy, "known", known.labels, edits, wordings, texts)
@@ -107,9 +107,9 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         st.html(shifted)
     if found.pending:
         counts = [f"{_queries(texts, [query])}: {how_many(n, 'gradings')}" for query, n in found.pending.items()]
-        st.container(key="pending").markdown("**Pending**")
+        st.container(key="pending").markdown("**Pending gradings**")
         st.container(key="pending-queries").caption(
-            ui.plain(f"{'; '.join(counts)}. Until then nothing above counts what these would move.")
+            ui.plain(f"{'; '.join(counts)}. The numbers above do not include their effect.")
         )
     _unknown(project, policy, found, edits)
     waiting = [change for change in found.labels if found.awaits_grades(change)]
@@ -118,7 +118,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
 
 def _summary(project: Project, policy: Policy, against: str | None) -> None:
     judged = against if against in sources(project) else next(iter(sources(project)), None)
-    with st.spinner("Looking at every query"):
+    with st.spinner("Analyzing all queries"):
         found = bank_summary(project, policy, judged)
     for verdict, questions in found.items():
         st.metric(f"Questions: {verdict}", f"{questions:,}", help=MEANINGS[verdict].capitalize())
@@ -126,14 +126,14 @@ def _summary(project: Project, policy: Policy, against: str | None) -> None:
 
 def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
     if not found.to_grade:
-        st.caption(f"Needs no gradings: all {found.known:,} are known.")
+        st.caption(f"No gradings needed: all {found.known:,} pairs are already graded.")
         return
     st.container(key="to-grade").markdown(
-        f"**Needs {how_many(found.to_grade, 'gradings')}**, {found.known:,} already known"
+        f"**{how_many(found.to_grade, 'gradings')} needed**, {found.known:,} already graded"
     )
     st.caption(
         f":orange[:material/pending:] {how_many(found.undecided, 'passages')} undecided until these pairs are graded."
-        " Ungraded is not zero: what is shown rests on the known grades."
+        " The numbers use existing grades only; ungraded pairs do not count as 0."
     )
     job = current_job(project)
     if job is not None and not job.progress.over:
@@ -141,14 +141,14 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
-            "The grades came from a file: this grader cannot be run here. See Grading."
+            "This grader cannot run here because its grades were imported. See Grading."
         )
         return
-    pressed = presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch", key="grade trial")
+    pressed = presses.button("Run trial grading", icon=":material/play_arrow:", width="stretch", key="grade trial")
     about = time_needed(project, grader, found.to_grade)
     st.caption(
-        "The bank stays as it is: what the queries that you changed lack is graded, and the effect shows here."
-        + (f" Takes {ui.about(about)} by earlier jobs of this grader." if about is not None else "")
+        "Grades the ungraded pairs of the changed queries and shows the effect. The question bank stays unchanged."
+        + (f" Estimated time: {ui.about(about)}." if about is not None else "")
     )
     if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)
@@ -170,13 +170,13 @@ def _watch(project: Project, every: float) -> None:
     else:
         done, total = job.progress.done, job.progress.total
         what = whose(job)
-        pairs = f": {done:,} of {total:,} pairs" if total else " waits for its pairs"
+        pairs = f": {done:,} of {total:,} pairs" if total else ": collecting pairs"
         st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
         st.caption(state(job))
         if job.request.trial is None or job.author != ui.person():
             # What is not one's own trial is stopped where one sees whose and how large it is.
-            ui.go("grading", "See Grading")
-        elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch", key="cancel trial"):
+            ui.go("grading", "Open Grading")
+        elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
             job.cancel()
 
 
@@ -207,12 +207,12 @@ def _flips(
                 key=f"flip {change.query_id} {change.passage_id}",
                 type="tertiary",
                 width="stretch",
-                help=ui.plain("Because of: " + "; ".join(causes)),
+                help=ui.plain("Cause: " + "; ".join(causes)),
             ):
                 # All of them, for the label may be that of a topic, whose questions are its query's.
                 drafted = [question for questions in edits.values() for question in questions]
                 _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
-        every = f"All {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
+        every = f"Show all {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
         if len(ordered) > FLIPS_SHOWN and presses.button(every, type="tertiary"):
             _all_flips(project, policy, ordered, wordings)
 
@@ -239,10 +239,10 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
             "Question": [row.text for row in rows],
             "Rating before": [row.before for row in rows],
             "Rating after": [row.after for row in rows],
-            "What did it": [
+            "Cause": [
                 ", ".join(
                     (done[row.question_id] if row.question_id in change.questions else [])
-                    + ([] if row.graded else ["not graded"])
+                    + ([] if row.graded else ["ungraded"])
                 )
                 for row in rows
             ],
@@ -270,9 +270,9 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
         {
             "Query": [queries[change.query_id] for change in flips],
             "Label": [_arrow(change, policy) for change in flips],
-            "Open pairs": [change.unknown or None for change in flips],
+            "Ungraded pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
-            "Because of": [
+            "Cause": [
                 "; ".join(wordings[key].shown for key in change.questions if key in wordings) for change in flips
             ],
         },
@@ -291,7 +291,7 @@ def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits
         if question.weight != (before := saved.get(question.question_id, question).weight)
     ]
     if same_sign and all(same_sign) and policy.label != "mean" and parse_measure(found.before.measure).ranks_passages:
-        st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
+        st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
 
 
 def _label(value: int | None) -> str:
@@ -302,8 +302,8 @@ def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
     """What the changes do to the labels, to the correlation with a board, and to the ranks."""
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
-        ("Label flips", f"{len(found.labels):,}", " known" if pending else "", bool(found.labels)),
-        ("Rank moves", f"{moved:,}", f"{' known' if pending else ''} of {len(found.systems):,}", moved > 0),
+        ("Label flips", f"{len(found.labels):,}", " so far" if pending else "", bool(found.labels)),
+        ("Rank changes", f"{moved:,}", f" of {len(found.systems):,}{' so far' if pending else ''}", moved > 0),
     ]
     if shift is not None:
         correlation = ("Spearman", "–", " undefined", False)
@@ -316,7 +316,7 @@ def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
         f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
         for name, value, more, reaches in told
     )
-    st.html(f'<dl class="reach">{cells}</dl>')
+    st.html(f'<dl class="reach{" partial" * pending}">{cells}</dl>')
 
 
 def _noise(shift: Shift, against: str) -> None:
@@ -326,5 +326,5 @@ def _noise(shift: Shift, against: str) -> None:
         return
     sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
-        sure += f": 95 % interval of its shift {shift.low:+z.3f} to {shift.high:+z.3f}"
+        sure += f": 95 % interval of its change {shift.low:+z.3f} to {shift.high:+z.3f}"
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")

@@ -30,9 +30,9 @@ SHOWN_DECIDED = 20
 SHOWN_RAW = 3000
 SHOWN_PASSAGE = 160
 CHOOSE = {
-    "All": "Choose all proposals of this query",
-    "Unmarked": "Choose those that repeat nothing",
-    "None": "Choose none",
+    "Select all": "Select all proposals of this query",
+    "Select unmarked": "Select proposals that repeat nothing",
+    "Select none": "Clear the selection",
 }
 
 
@@ -53,11 +53,11 @@ def panel(project: Project, query: QueryOverview) -> None:
         ):
             bank_drafting.suggest_dialog(project, query)
         asked = presses.button(
-            "Draft an answer key",
+            "Draft answer key",
             more,
             icon=":material/key:",
             disabled=not project.allows("ask models"),
-            help="From a passage that answers the question, or is judged relevant.",
+            help="Uses a passage that answers the question or is judged relevant.",
             key="draft answer key",
         )
         if asked and ui.author():
@@ -66,7 +66,9 @@ def panel(project: Project, query: QueryOverview) -> None:
         if found:
             _opened(project, query.query_id)
         else:
-            st.caption("Nothing is proposed. A model can draft questions; nothing of it counts before you accept it.")
+            st.container(key="no-proposals").caption(
+                "No proposals yet. Suggested questions count only after you accept and save them."
+            )
         _gave_nothing(project, query.query_id)
         _decided(project, query.query_id)
 
@@ -77,9 +79,9 @@ def _opened(project: Project, query_id: str) -> None:
     # What came last is on top, where the eye is.
     found = sorted(bank.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
     near = st.toggle(
-        "Mark near-duplicates too",
+        "Mark near-duplicates",
         key="near proposals",
-        help="Proposals that nearly say what is there, by the embedding model. The same wording is always marked.",
+        help="Marks wordings that the embedding model finds similar. Identical wordings are always marked.",
     )
     repeats: dict[int, Repeat] = {}
     with ui.errors():
@@ -88,11 +90,11 @@ def _opened(project: Project, query_id: str) -> None:
     chosen &= {one.key for one in found}
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, keys in (
-            ("All", {one.key for one in found}),
-            ("Unmarked", {one.key for one in found if one.key not in repeats}),
-            ("None", set()),
+            ("Select all", {one.key for one in found}),
+            ("Select unmarked", {one.key for one in found if one.key not in repeats}),
+            ("Select none", set()),
         ):
-            st.button(label, type="tertiary", on_click=_choose, args=(keys,), help=CHOOSE[label])
+            st.button(label, key=label.lower(), type="tertiary", on_click=_choose, args=(keys,), help=CHOOSE[label])
         accept = presses.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
         reject = presses.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
     if accept or reject:
@@ -106,7 +108,7 @@ def _opened(project: Project, query_id: str) -> None:
         about = ""
         if one.kind == "answer key":
             passage = ui.shortened(passages.get(one.passage_id or "", one.passage_id or ""), SHOWN_PASSAGE)
-            about = f"Answer key of: {questions.get(one.question_id or '', 'a question that is gone')}\nFrom: {passage}"
+            about = f"Answer key of: {questions.get(one.question_id or '', 'a removed question')}\nFrom: {passage}"
         _proposal(project, one, repeats.get(one.key), one.key in chosen, about)
 
 
@@ -121,9 +123,9 @@ def _decide(project: Project, keys: list[int], accept: bool) -> None:
     else:
         bank.reject(project, keys, ui.author())
     _choose(set())
-    accepted = f"Accepted {len(keys)}: they are in your draft, and in the bank once you save."
+    accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would lie over its buttons.
-    bank_window.window().said = accepted if accept else f"Rejected {len(keys)}."
+    bank_window.window().said = accepted if accept else f"Rejected: {len(keys)}."
     st.rerun()
 
 
@@ -146,7 +148,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
         if about:
             st.caption(ui.plain(about))
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
-        tick.checkbox("Choose", key=box, label_visibility="collapsed", on_change=toggle)
+        tick.checkbox("Select", key=box, label_visibility="collapsed", on_change=toggle)
         text.text_area(
             "Proposal",
             height="content",
@@ -159,7 +161,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
         if one.item is not None:
             st.container(key=f"choices {one.key}").markdown(f":small[{_choices(one.item)}]")
         if refused := st.session_state.pop(f"not reworded {one.key}", None):
-            st.caption(f":red[{ui.plain(refused)}]")
+            st.container(key=f"not-reworded {one.key}").caption(f":red[{ui.plain(refused)}]")
         st.markdown(f":small[{_facts(one, mark)}]")
 
 
@@ -168,7 +170,7 @@ def _choices(item: DraftedItem) -> str:
     said = []
     for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
         shown = ui.plain(f"{letter}) {choice}")
-        said.append(f"**{shown}** (the right one)" if choice == item.answer_key else shown)
+        said.append(f"**{shown}** (correct)" if choice == item.answer_key else shown)
     topic = [f":gray[{ui.plain(item.topic)}]"] if item.topic else []
     return " · ".join([*said, *topic])
 
@@ -180,7 +182,7 @@ def _facts(one: Proposal, mark: Repeat | None) -> str:
         said = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == one.text else str(mark))}]"]
     came = [ui.plain(one.came_from)]
     came += [ui.plain(f"subtopic {one.subtopic_id}")] if one.subtopic_id else []
-    came += ["key fact"] if one.kind == "nugget" else []
+    came += ["nugget"] if one.kind == "nugget" else []
     if one.edited_by:
         came.append(ui.plain(f"reworded by {one.edited_by}, was: {one.original}"))
     return " · ".join([*said, f":gray[{' · '.join(came)}]"])
@@ -191,15 +193,15 @@ def _outcome(query_id: str) -> None:
     asked_for, report = st.session_state.get("suggested", (None, None))
     if asked_for != query_id or report is None:
         return
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="suggested"):
         if report.keys:
-            st.markdown(f"{len(report.keys)} new proposal{'s' * (len(report.keys) > 1)}.")
+            st.markdown(f"New proposals: {len(report.keys)}.")
         else:
-            st.markdown(":material/warning: Nothing usable came.")
+            st.markdown(":material/warning: The model returned nothing usable.")
         if report.left_out:
-            st.caption(f"{report.left_out} beyond the number asked for were left out.")
+            st.caption(f"Left out beyond the requested number: {report.left_out}.")
         for failure in report.failed:
-            st.caption(f":red[{ui.plain(f'Nothing from {failure}')}]")
+            st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
         if presses.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):
             st.session_state.pop("suggested")
             st.rerun()
@@ -209,7 +211,7 @@ def _gave_nothing(project: Project, query_id: str) -> None:
     found = empty_generations(project, query_id)
     if not found:
         return
-    with st.expander(f"Requests that gave nothing usable ({len(found)})"):
+    with st.expander(f"Requests without usable results ({len(found)})"):
         for one in found[:SHOWN_EMPTY]:
             where = f", subtopic {one.subtopic_id}" if one.subtopic_id else ""
             st.caption(ui.plain(f"{one.asked_at:%Y-%m-%d %H:%M} · {one.model} · {one.prompt}{where}: {one.reason}"))
@@ -222,7 +224,7 @@ def _decided(project: Project, query_id: str) -> None:
     if not found:
         return
     found.sort(key=lambda one: (one.decided_at, one.key), reverse=True)
-    with st.expander(f"Decided proposals ({len(found)})"):
+    with st.expander(f"Accepted and rejected proposals ({len(found)})"):
         for one in found[:SHOWN_DECIDED]:
             with st.container(horizontal=True, vertical_alignment="center"):
                 with st.container():
@@ -230,7 +232,7 @@ def _decided(project: Project, query_id: str) -> None:
                     st.caption(
                         ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
                     )
-                back = presses.button("Put back", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
+                back = presses.button("Reopen", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
             if back:
                 with ui.errors():
                     put_back(project, [one.key], ui.author())

@@ -3,9 +3,9 @@ const FEW = 8;
 const lists = new WeakMap();
 
 const FIGURES = [
-  ["answered", "answered", "of the graded pool answers it at the min rating"],
-  ["non_relevant", "non-relevant", "of the judged passages that answer it are judged non-relevant"],
-  ["only_here", "only this one", "of the judged relevant passages answer this question and no other"],
+  ["answered", "answered", "of the graded passages answer it at the min rating"],
+  ["non_relevant", "non-relevant", "of the judged passages that answer it are non-relevant"],
+  ["only_here", "only this question", "of the passages judged relevant answer only this question"],
   ["systems", "of systems", "of the systems with a usable grade answer it within the cutoff"],
 ];
 
@@ -30,7 +30,7 @@ class Row {
     });
     this.said = make("div", { className: "said" });
     this.node = make("li", { className: "row" },
-      make("div", { className: "line" }, this.grow, this.weight, make("label", { className: "active", title: "Retired questions count nowhere" }, this.active), this.more),
+      make("div", { className: "line" }, this.grow, this.weight, make("label", { className: "active", title: "Clear to retire the question. Retired questions do not count." }, this.active), this.more),
       this.said);
     this.node.dataset.question = id;
   }
@@ -115,7 +115,7 @@ class Row {
     this.seen = now;
     this.node.classList.toggle("changed", Boolean(data.done));
     this.node.classList.toggle("retired", !data.active);
-    this.text.placeholder = data.lost ? `The words of ${this.id} are not known: import the bank that has them` : "Write the question";
+    this.text.placeholder = data.lost ? `Unknown wording of ${this.id}. Import a question bank that has it.` : "Enter a question";
     const most = Math.max(this.list.data.most, Math.abs(data.weight));
     this.weight.max = most;
     this.weight.min = -most;
@@ -127,15 +127,15 @@ class Row {
     const { data } = this;
     const said = [];
     const word = (text, name, title = "") => said.push(make("span", { className: name, textContent: text, title }));
-    if (data.done) word(`${data.done}, not saved`, "state changed");
-    if (data.wordless) word("without words: it cannot be saved so", "state wordless");
-    if (data.lost) word("old words not known: what is written here is a new wording, without their grades", "state");
-    if (data.start) word(`Started from: ${data.start}`, "fact");
+    if (data.done) word(`${data.done}, unsaved`, "state changed");
+    if (data.wordless) word("empty wording: cannot be saved", "state wordless");
+    if (data.lost) word("original wording unknown: a new wording starts without grades", "state");
+    if (data.start) word(`Created from: ${data.start}`, "fact");
     if (data.subtopic_id) word(`subtopic ${data.subtopic_id}`, "fact");
     if (data.kind !== "question") word(data.kind, "fact");
     if (!data.active && !data.done) word("retired", "fact");
     if (data.figures) said.push(...this.figures(data.figures));
-    if (data.done) said.push(make("button", { type: "button", textContent: "Take back", "data-key": "take back", onclick: () => this.act("take back") }));
+    if (data.done) said.push(make("button", { type: "button", textContent: "Discard change", "data-key": "take back", onclick: () => this.act("take back") }));
     if (data.twin) word(data.twin, "state twin");
     for (const edit of channel.acts.filter((act) => act.act === "edit" && act.id === this.id && act.n in channel.refused)) {
       said.push(this.refused(edit));
@@ -147,7 +147,7 @@ class Row {
   }
 
   figures(given) {
-    if (!given.graded) return [make("span", { className: "state", textContent: "not graded", title: "Nothing is known about it yet; ungraded is not zero" })];
+    if (!given.graded) return [make("span", { className: "state", textContent: "ungraded", title: "No grades yet. Ungraded does not count as 0." })];
     const bars = FIGURES.filter(([name]) => given[name] !== null).map(([name, label, words]) => {
       const share = percent(given[name]);
       // An empty bar says nothing.
@@ -166,17 +166,17 @@ class Row {
   // What was typed and could not be stored, or had been changed in another window: it waits here.
   refused(edit) {
     const why = channel.refused[edit.n];
-    const given = edit.value === null || edit.value === "" ? "nothing" : `“${edit.value}”`;
+    const given = edit.value === null || edit.value === "" ? "an empty value" : `“${edit.value}”`;
     const choose = (key, label, does) => make("button", { type: "button", "data-key": key, textContent: label, onclick: does });
-    const leave = choose("leave", "Leave it", () => {
+    const leave = choose("leave", "Discard my input", () => {
       channel.refuse(this.id, edit.field);
       channel.push({ act: "leave" });
     });
-    if (why !== null) return make("div", { className: "refused", role: "alert" }, make("b", { textContent: "Not stored. " }), `${why} `, leave);
+    if (why !== null) return make("div", { className: "refused", role: "alert" }, make("b", { textContent: "Not saved. " }), `${why} `, leave);
     return make("div", { className: "refused crossed" },
-      make("span", { className: "state", textContent: "Changed in another window of yours meanwhile; it is shown above. " }),
-      make("span", { textContent: `Here you gave ${given}.` }),
-      choose("take mine", "Take what I gave here", () => {
+      make("span", { className: "state", textContent: "Changed in your other window. The new value is shown above. " }),
+      make("span", { textContent: `Your input here: ${given}.` }),
+      choose("take mine", "Use my input", () => {
         channel.refuse(this.id, edit.field);
         channel.push({ act: "edit", id: this.id, field: edit.field, value: edit.value, base: this.data[edit.field] });
       }),
@@ -203,7 +203,7 @@ class Row {
       labelled("Kind", this.field("kind", make("select", { "aria-label": "Kind" }, ...kinds))),
       labelled("Subtopic", this.field("subtopic_id", make("input", { type: "text", "aria-label": "Subtopic" }))),
       labelled("Answer key", this.field("answer_key", make("input", { type: "text", "aria-label": "Answer key" }))),
-      labelled("Note", this.field("note", make("textarea", { rows: 2, "aria-label": "Note of the question" }))),
+      labelled("Note", this.field("note", make("textarea", { rows: 2, "aria-label": "Question note" }))),
     ];
     const button = (label, does, key = "") => make("button", { type: "button", "data-key": key, textContent: label, onclick: does });
     const dialog = (name) => () => this.act("dialog", { name });
@@ -211,8 +211,8 @@ class Row {
       button("Duplicate", () => this.act("duplicate")),
       button("Move up", () => this.act("move", { up: true })),
       button("Move down", () => this.act("move", { up: false })),
-      button("Split", dialog("split")),
-      button("Solo", dialog("solo")),
+      button("Split question", dialog("split")),
+      button("Show effect alone", dialog("solo")),
       ...(this.data.isNew ? [] : [button("History", dialog("history"), "history")]),
     ];
     this.details = make("div", { className: "details" },
@@ -256,25 +256,25 @@ class List {
     this.previous.append(keyHint("Alt+K"));
     this.next.append(keyHint("Alt+J"));
     this.find = make("input", { type: "search", placeholder: "Find a question", "aria-label": "Find a question", oninput: () => this.filter() });
-    this.topic = make("select", { "aria-label": "Subtopic of the questions shown", onchange: () => this.choose() });
+    this.topic = make("select", { "aria-label": "Filter by subtopic", onchange: () => this.choose() });
     this.filters = make("div", { className: "filters" }, this.find, this.topic);
     const help = make("details", { className: "help" },
-      make("summary", { textContent: "What the figures say" }),
-      make("p", { textContent: "A weight of 0 keeps a question out of every score; below 0 it marks what a response should not say." }),
-      make("ul", {}, ...FIGURES.map(([, label, words]) => make("li", {}, make("b", { textContent: label }), `: share ${words}.`))));
+      make("summary", { textContent: "About these numbers" }),
+      make("p", { textContent: "Questions with weight 0 do not count. A negative weight marks content that a response should not have." }),
+      make("ul", {}, ...FIGURES.map(([, label, words]) => make("li", {}, make("b", { textContent: label }), `: x% ${words}.`))));
     this.head = make("div", { className: "columns" }, help, make("span", { textContent: "Weight" }), make("span", { textContent: "Active" }));
     this.list = make("ol");
     this.about = make("p", { className: "about" });
     this.empty = make("p", { className: "empty" });
     this.near = make("input", { type: "checkbox", onchange: () => this.act("near", { on: this.near.checked }) });
-    this.several = button("Several at once", () => this.act("dialog", { name: "several" }), { "data-key": "several" });
-    this.more = button("+ Add a question", () => this.add(), { className: "main", "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
+    this.several = button("Edit several", () => this.act("dialog", { name: "several" }), { "data-key": "several" });
+    this.more = button("+ Add question", () => this.add(), { className: "main", "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add question" });
     this.more.append(keyHint("Alt+N"));
     const tools = make("div", { className: "tools" },
       this.more,
-      button("Paste a list", () => this.act("dialog", { name: "paste" })),
+      button("Paste questions", () => this.act("dialog", { name: "paste" })),
       this.several,
-      make("label", { title: "Marks questions that nearly say the same, by the embedding model." }, this.near, " Near-duplicates"));
+      make("label", { title: "Mark questions that the embedding model finds similar." }, this.near, " Near-duplicates"));
     parent.append(make("section", {},
       make("header", {}, this.title, make("div", { className: "steps" }, this.previous, this.place, this.next)),
       this.filters, this.about, this.head, this.list, this.empty, tools));
@@ -394,7 +394,7 @@ class List {
     }
     this.head.hidden = !shown;
     this.empty.hidden = shown > 0;
-    this.empty.textContent = this.rows.size ? "No question fits." : "This query has no questions yet. Each should ask for one essential piece of information.";
+    this.empty.textContent = this.rows.size ? "No matching questions." : "This query has no questions yet. Each should ask for one essential piece of information.";
   }
 }
 

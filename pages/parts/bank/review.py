@@ -59,17 +59,17 @@ def difference(before: str, after: str) -> str:
 def settle(project: Project, found: list[Conflict]) -> None:
     """Show each conflict side by side, to be settled one by one."""
     st.warning(
-        f"Questions that you changed were saved by somebody else meanwhile: {len(found)}. Choose a wording for each;"
-        " all other changes merge by themselves.",
+        f"Questions that you and another person changed: {len(found)}. Choose a wording for each. All other changes"
+        " merge automatically.",
         icon=":material/call_merge:",
     )
     for conflict in found:
         base, *others = st.columns(3)
         with base:
-            st.caption("When you began")
-            st.text(conflict.base.shown if conflict.base else "It was not there.")
+            st.caption("Before both changes")
+            st.text(conflict.base.shown if conflict.base else "Not in the question bank.")
         theirs = f"Saved by {conflict.their_author}: {conflict.their_note}"
-        sides = (("theirs", theirs, conflict.theirs), ("mine", "Yours", conflict.mine))
+        sides = (("theirs", theirs, conflict.theirs), ("mine", "Your change", conflict.mine))
         for column, (whose, title, question) in zip(others, sides, strict=True):
             with column:
                 st.caption(ui.plain(title))
@@ -81,7 +81,7 @@ def settle(project: Project, found: list[Conflict]) -> None:
 
 
 def _settings(question: Question) -> str:
-    return f"weight {question.weight:g} · {'active' if question.active else 'not active'} · {question.kind}"
+    return f"weight {question.weight:g} · {'active' if question.active else 'retired'} · {question.kind}"
 
 
 def saved(project: Project, version: int) -> None:
@@ -91,25 +91,24 @@ def saved(project: Project, version: int) -> None:
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
             st.container(key="saved-to-grade").markdown(
-                f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
-                f" {plan.known:,} are known and stay."
+                f"**Saved bank version {version}.** Pairs to grade: {plan.to_grade:,}. Already graded: {plan.known:,}."
             )
             if grader_again(project, grader.spec) is None:
                 st.container(key="no-grader-here").caption(
-                    ui.plain(f"The grades of {grader.spec.name} came from a file: grade them there, and import again.")
+                    ui.plain(f"The grades of {grader.spec.name} were imported. Grade and import the new pairs.")
                 )
         else:
-            st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
+            st.markdown(f"**Saved bank version {version}.** All pairs are already graded.")
         with st.container(horizontal=True, vertical_alignment="center"):
             if plan.to_grade and grader_again(project, grader.spec) is not None:
-                ui.go("grading", "Grade them")
-            ui.go("changes", "What it changed")
+                ui.go("grading", "Grade new pairs")
+            ui.go("changes", "Show changes")
             if presses.button("Close", type="tertiary", key="close saved"):
                 bank_window.window().saved = None
                 st.rerun()
 
 
-@st.dialog("History of a question", width="large")
+@st.dialog("Question history", width="large")
 def history(project: Project, question: Question) -> None:
     """Every wording and setting that a question has had, with what changed, and the way back."""
     revisions = bank.history(project, question.question_id)
@@ -127,10 +126,10 @@ def history(project: Project, question: Question) -> None:
                     f" {revision.note} · {_settings(old)}"
                 )
             )
-            if old != question and st.button("Bring back", key=f"revision {revision.version}"):
+            if old != question and st.button("Restore", key=f"revision {revision.version}"):
                 bank_window.act(project, put_draft, replace(old, position=question.position))
                 st.rerun()
-    st.caption("Bringing back an old wording finds its old grades: nothing is graded again.")
+    st.caption("A restored wording keeps its grades. It needs no new grading.")
 
 
 def versions(project: Project) -> None:
@@ -169,13 +168,13 @@ def versions(project: Project) -> None:
         st.markdown(difference(old.shown, new.shown))
         if _settings(old) != _settings(new):
             st.caption(f"{_settings(old)} → {_settings(new)}")
-    if presses.button(f"Bring back version {before}", ends, help="As a new version; nothing is lost."):
-        version = restore(project, before, f"Brought back version {before}", ui.author())
+    if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
+        version = restore(project, before, f"Restored version {before}", ui.author())
         bank_window.window().saved = (project.name, version) if version else None
         st.rerun()
 
 
-@st.dialog("As if this question stood alone", width="large")
+@st.dialog("Effect of this question alone", width="large")
 @ui.errors()
 def solo(project: Project, question: Question) -> None:
     """Labels of the query and the order of the systems on it under one question alone."""
@@ -190,8 +189,8 @@ def solo(project: Project, question: Question) -> None:
     st.dataframe(
         {
             "Run": order,
-            f"{found.after.measure} on this query, alone": [here[run].get(question.query_id) for run in order],
-            "with the whole bank": [found.before.per_query[run].get(question.query_id) for run in order],
+            f"{found.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
+            "all questions": [found.before.per_query[run].get(question.query_id) for run in order],
         },
         hide_index=True,
     )
@@ -214,10 +213,10 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, p
     if found is not None:
         titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
         titles["uncovered"] = f"Relevant passages not covered ({len(found.uncovered)})"
-        titles["worth"] = "What each question tells apart"
+        titles["worth"] = "Discrimination of the questions"
     if given:
         titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
-    titles["versions"] = f"Versions of the bank ({latest_version(project)})"
+    titles["versions"] = f"Bank versions ({latest_version(project)})"
     chosen = st.pills(
         "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
         label_visibility="collapsed",
@@ -238,9 +237,9 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, p
 
 def _strays(project: Project, found: QueryDiagnosis) -> None:
     if found.strays:
-        st.caption(f"Questions to reword or drop: {len(found.strays)}")
+        st.caption(f"Questions to reword or retire: {len(found.strays)}")
     else:
-        st.caption("No judged non-relevant passage answers any question.")
+        st.caption("No question is answered by a passage judged non-relevant.")
     for stray in found.strays:
         title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
         views.stays_folded(key)
@@ -257,16 +256,16 @@ def _strays(project: Project, found: QueryDiagnosis) -> None:
 def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
     if found.relevant:
         covered = found.relevant - len(found.uncovered)
-        st.caption(f"The bank covers {covered} of {found.relevant} judged relevant passages of this query.")
+        st.caption(f"The question bank covers {covered} of {found.relevant} passages judged relevant for this query.")
     if not found.uncovered:
-        st.caption("Every judged relevant passage that is graded answers some question.")
+        st.caption("Every graded passage that is judged relevant answers a question.")
     for passage_id, text in passage_texts(project, found.uncovered[:PASSAGES_SHOWN]).items():
         title = ui.plain(ui.shortened(text, 90))
         with st.expander(title, key=f"uncovered {passage_id}", on_change="rerun") as fold:
             if not fold.open:
                 continue
-            st.caption("Start a question from the passage, or from one of its sentences:")
-            if presses.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
+            st.caption("Create a question from the whole passage or from a sentence:")
+            if presses.button("Whole passage", key=f"start {passage_id}", icon=":material/add:"):
                 _start(project, query.query_id, passage_id, None)
             for start, end in split_sentences(text):
                 sentence = text[start:end]
@@ -278,10 +277,10 @@ def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) ->
 
 def _override(project: Project, question: Question, passage_id: str) -> None:
     key = f"{question.question_id} {passage_id}"
-    with st.popover("Override the rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
+    with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
         rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
-        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
-        if presses.button("Override", key=f"override {key}", type="primary"):
+        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
+        if presses.button("Save override", key=f"override {key}", type="primary"):
             with ui.errors():
                 override(project, question.question_id, passage_id, int(rating), reason, ui.author())
                 st.rerun()
@@ -295,12 +294,12 @@ def _overrides(project: Project, found: list[Override]) -> None:
         st.text(texts.get(one.passage_id, one.passage_id))
         st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
         if one.stale:
-            st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
+            st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
         with st.container(horizontal=True):
             if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
                 confirm(project, one.key, ui.author())
                 st.rerun()
-            if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
+            if presses.button("Withdraw override", key=f"withdraw {one.key}", type="tertiary"):
                 withdraw(project, one.key, ui.author())
                 st.rerun()
 
@@ -319,10 +318,10 @@ def passage_beside(project: Project, query_id: str) -> None:
     if begun_for != query_id or passage_id is None:
         return
     with st.container(border=True):
-        st.caption("The passage that led here")
+        st.caption("Source passage")
         if any(one.case.query_id == query_id for one in awaited()):
-            st.caption(":material/hourglass_top: Its case is settled when you save an edit of the question.")
+            st.caption(":material/hourglass_top: Saving an edit of the question resolves its disagreement.")
         st.container(key="passage-beside").text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
-        if presses.button("Close the passage", icon=":material/close:", type="tertiary", key="close passage"):
+        if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
             st.session_state.pop("beside")
             st.rerun()

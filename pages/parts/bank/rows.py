@@ -58,12 +58,12 @@ def editor(
     if here.near:
         with ui.errors():
             twins = {
-                key: f"near-duplicate, {score:.2f}: {other.text}"
+                key: f"near-duplicate (similarity {score:.2f}): {other.text}"
                 for key, (other, score) in near_duplicates(questions).items()
             }
     # Whoever asks the same twice, gives it twice its weight.
     twins |= {
-        key: f"the same as another question: {(other.text or '').strip()}"
+        key: f"identical to another question: {(other.text or '').strip()}"
         for key, other in same_wordings(questions).items()
     }
     data = here.tells() | {
@@ -80,7 +80,7 @@ def editor(
         "turns": here.turns,
         "about": ""
         if whole is None
-        else f"{whole} judges passages by the query as a whole and is asked none of these.",
+        else f"{whole} grades passages for the whole query and uses none of these questions.",
         "rows": [_row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id)) for one in questions],
     }
     _questions(key=LIST, data=data)
@@ -152,36 +152,34 @@ def _asked_dialog(project: Project, query_id: str, questions: list[Question]) ->
         DIALOGS[name](project, question)
 
 
-@st.dialog("Split a question", width="large")
+@st.dialog("Split question", width="large")
 def _split(project: Project, question: Question) -> None:
     st.text(question.shown)
-    parts = st.text_area("One question a line", question.text or "", height=140)
-    st.caption(f"Each part gets an equal share of the weight {question.weight:g}. You can change it afterwards.")
-    if st.button("Split", type="primary", key="split"):
+    parts = st.text_area("One question per line", question.text or "", height=140)
+    st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
+    if st.button("Split question", type="primary", key="split"):
         with ui.errors():
             bank_window.act(project, put_drafts, split(question, parts.splitlines()))
             st.rerun()
 
 
-@st.dialog("Paste a list of questions", width="large")
+@st.dialog("Paste questions", width="large")
 def _paste(project: Project, query_id: str, questions: list[Question]) -> None:
-    text = st.text_area("One question a line; bullets and numbers are dropped", height=220)
+    text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
     found, again = pasted(query_id, text, known=questions)
-    st.caption(
-        how_many(len(found), "questions") + (f"; {again:,} more are there already and left out" if again else "")
-    )
+    st.caption(how_many(len(found), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
     # What was typed is known once the field is left: a button that waited for it would lose the press that leaves it.
-    if st.button("Add them", type="primary", key="add pasted"):
+    if st.button("Add questions", type="primary", key="add pasted"):
         if not found:
             st.container(key="error no-new-question 0").error(
-                "There is no new question in the list: write one a line.", icon=":material/error:"
+                "No new questions in the list. Enter one question per line.", icon=":material/error:"
             )
             return
         bank_window.act(project, put_drafts, found)
         st.rerun()
 
 
-@st.dialog("Several questions at once", width="large")
+@st.dialog("Edit several questions", width="large")
 def _several(project: Project, questions: list[Question]) -> None:
     texts = ui.told_apart({q.question_id: q.shown for q in questions})
     every = st.checkbox(f"All {len(questions)} questions of this query")
@@ -191,15 +189,15 @@ def _several(project: Project, questions: list[Question]) -> None:
     weight, retire, restore = st.columns(3, vertical_alignment="bottom")
     value = weight.number_input("Weight", -MAX_WEIGHT, MAX_WEIGHT, 1.0, step=0.5, format="%g")
     change = None
-    if weight.button("Set the weight", disabled=none, key="set weight"):
+    if weight.button("Set weight", disabled=none, key="set weight"):
         change = weighted(picked, value)
     if retire.button(f"Retire {len(picked)}", disabled=none, key="retire chosen"):
         change = retired(picked)
     if restore.button(f"Restore {len(picked)}", disabled=none, key="restore chosen"):
         change = retired(picked, active=True)
     words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
-    merged = st.text_area("Merge the chosen ones into one question", words, height=80)
-    if st.button("Merge", disabled=len(picked) < 2, key="merge"):
+    merged = st.text_area("Merge the selected questions into one", words, height=80)
+    if st.button("Merge questions", disabled=len(picked) < 2, key="merge"):
         with ui.errors():
             change = editing.merged(picked, merged)
     if change is not None:

@@ -36,7 +36,7 @@ def moves(found: Changes) -> str:
         for one in shifted[:SHOWN]
     )
     measure = visible(found.after.measure)
-    head = f'<tr><th>Run</th><th title="In {measure}">Shift</th><th>Rank</th></tr>'
+    head = f'<tr><th>Run</th><th title="In {measure}">Change</th><th>Rank</th></tr>'
     return f'<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>{_picture(found.systems)}'
 
 
@@ -84,5 +84,5 @@ def _picture(systems: Sequence[SystemChange]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:.0f}" font-size="10.5"'
         f' font-family="system-ui, sans-serif" fill="none">{"".join(lines)}{ranks}{"".join(named)}</svg>'
     )
-    said = f"Ranks of {len(ranked)} systems before and after; {len(named)} of those that move are named"
+    said = f"Ranks of {len(ranked)} systems before and after; {len(named)} systems with a changed rank are named"
     return f'<img class="slope" alt="{said}" src="data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}">'

@@ -18,10 +18,10 @@ OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}
 def panel(project: Project, query_id: str, policy: Policy) -> None:
     """The saved questions of a query as items, systems or passages as those who answer them."""
     picked = st.segmented_control(
-        "Told apart", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
         label_visibility="collapsed",
     )  # fmt: skip
-    with st.spinner("Fitting abilities and questions"):
+    with st.spinner("Fitting the item response model"):
         found = bank_worth(project, policy, query_id, cast(Examinees, picked))
     rows = found.questions
     names = {row.question_id: row.text for row in rows}
@@ -29,7 +29,7 @@ def panel(project: Project, query_id: str, policy: Policy) -> None:
         {
             "Question": [row.text for row in rows],
             "Verdict": [_verdict(row, names) for row in rows],
-            "What to do": [row.suggestion for row in rows],
+            "Suggestion": [row.suggestion for row in rows],
             "Answered": [row.answered for row in rows],
             "At the top": [row.at_top for row in rows],
             "d": [row.discrimination for row in rows],
@@ -39,14 +39,20 @@ def panel(project: Project, query_id: str, policy: Policy) -> None:
         column_config={
             "Question": st.column_config.TextColumn(width="medium"),
             "Answered": st.column_config.NumberColumn(format="percent"),
-            **{name: st.column_config.NumberColumn(format="%.2f") for name in ("At the top", "d", "b")},
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", help=about)
+                for name, about in (
+                    ("At the top", "Information about the best systems or passages"),
+                    ("d", "Discrimination"),
+                    ("b", "Difficulty"),
+                )
+            },
         },
     )
     best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
     st.caption(
-        "Of the saved questions. The verdict is about systems. “At the top” is what a question tells of the best"
-        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}; d is"
-        " discrimination, b difficulty."
+        "Based on the saved questions. The verdict compares systems. “At the top” is the information about the best"
+        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}."
     )
     for remark in found.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")

@@ -27,14 +27,14 @@ def act(project: Project) -> None:
             # In another window it may be gone already, which is as it should be.
             if own_judgment(project, *_at(one), author) is not None:
                 withdraw(project, *_at(one), author)
-            return "Your judgment is withdrawn."
+            return "Judgment withdrawn."
         value = int(one["value"])
         judging.judge(project, *_at(one), value, author, notes[_at(one)])
-        return f"Your judgment: {value}, {SCALE[value]}."
+        return f"Judgment saved: {value}, {SCALE[value]}."
 
     def called(one: Act) -> str:
         what = f"Your judgment {one['value']}" if one["do"] == "judge" else "The withdrawal of your judgment"
-        return f"{what} of passage {one['passage']}"
+        return f"{what} for passage {one['passage']}"
 
     save_all(asked, acts, project.name, save, called)
 
@@ -52,7 +52,9 @@ def judge(project: Project, desk: Desk) -> None:
     # In a narrow window it stays at the lower edge, in sight with the passage.
     with st.container(key="desk-judge"):
         st.markdown("**Your judgment**", width="content")
-        st.text_input("Note", key=_note(at), placeholder="Note", label_visibility="collapsed", persist_state="session")
+        st.text_input(
+            "Note", key=_note(at), placeholder="Note (optional)", label_visibility="collapsed", persist_state="session"
+        )
         for value, meaning in SCALE.items():
             st.button(
                 meaning.capitalize(),
@@ -66,7 +68,7 @@ def judge(project: Project, desk: Desk) -> None:
             )
         if own is not None:
             st.button(
-                "Withdraw your judgment",
+                "Withdraw judgment",
                 key="withdraw judgment",
                 on_click=asked.press,
                 args=({"do": "withdraw", **there},),

@@ -35,9 +35,10 @@ def remembered() -> bool:
 def toggle() -> None:
     """Draw the switch."""
     st.toggle(
-        "Blind", key=KEY, persist_state="session", on_change=lambda: st.session_state.update({"blind chosen": True}),
-        help="Hides ratings, labels, ranks and the judgments of others until you have judged the passage yourself."
-        " This browser remembers it until you switch it off.",
+        "Blind judging", key=KEY, persist_state="session",
+        on_change=lambda: st.session_state.update({"blind chosen": True}),
+        help="Hide ratings, labels, ranks and other assessors' judgments until you have judged the passage."
+        " This browser keeps the setting until you switch it off.",
     )  # fmt: skip
     chosen = st.session_state[KEY] if "blind chosen" in st.session_state else None
     _remember(key="remember blind", data={"cookie": COOKIE, "blind": chosen})

@@ -80,7 +80,7 @@ def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:
         case: None for the open one.
     """
     query_id = place.named("query") or None
-    with st.spinner("Looking for what to check", show_time=False):
+    with st.spinner("Finding disagreements", show_time=False):
         return queue(
             desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
             at_of_address(), query_id, _place(place.open_case() if case is None else case),
@@ -136,9 +136,7 @@ def _case(desk: Desk, act: Act) -> Row:
     """The case that an act is about, wherever it stands by now."""
     row = row_of(desk.project, desk.left, desk.right, _place(act["case"]))
     if row is None:
-        raise WorkbenchError(
-            "unknown-case", "One of the sides says nothing of this case any more.", "Go on to the next one."
-        )
+        raise WorkbenchError("unknown-case", "One side has no value for this case any more.", "Open the next case.")
     return row
 
 
@@ -196,17 +194,17 @@ def _say_changed(desk: Desk, act: Act, row: Row) -> None:
     found = agreement(desk.project, desk.left, desk.right)
     pairs = zip(found.names, act["values"], now, strict=True)
     differ = [f"{name} {was} → {value}" for name, was, value in pairs if was != value]
-    words = f"{_lost(act, row)} It has changed since you opened it: {', '.join(differ)}."
+    words = f"{_lost(act, row)} Its values have changed since you opened it: {', '.join(differ)}."
     cell = table.chosen_cell(found)
     if cell is not None and _number(desk, case, cell) is None and _number(desk, case, None) is not None:
-        words += " All cases are listed, as it left the cell that you had chosen."
+        words += " It is no longer in the selected cell, so all cases are listed."
         cell = None
         place.put(cell="")
     if _number(desk, case, cell) is None:
-        desk.say(f"{words} It is not in this list any more. {_typed(act)}", False, case)
+        desk.say(f"{words} It is no longer in this list. {_typed(act)}", False, case)
         return
     place.put(case=case)
-    desk.say(f"{words} Look at it, and settle it once more.", False, case)
+    desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
 def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
@@ -214,18 +212,18 @@ def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
     done = error.settling
     place.put(case=act["case"] if with_settled() else "")
     how = f"{act_words(done)}: {ui.shortened(done.reason, 300)}"
-    words = f"{_lost(act, row)} {done.author} settled it meanwhile, by {how}"
+    words = f"{_lost(act, row)} {done.author} has already resolved this case by {how}"
     desk.say(f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_typed(act)}", False, act["case"])
 
 
 def _lost(act: Act, row: Row) -> str:
     """What was not saved, and of which case."""
     query = ui.shortened(row.pair.query_text, 80)
-    return f"Your {ACT_NAMES[act['how']]} on passage {row.pair.passage_id} of “{query}” was not saved."
+    return f"Your {ACT_NAMES[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
 
 
 def _typed(act: Act) -> str:
-    return f"You had written: “{ui.shortened(str(act.get('reason') or ''), 300)}”"
+    return f"Your text: “{ui.shortened(str(act.get('reason') or ''), 300)}”"
 
 
 ACTS: Mapping[str, Callable[[Desk, Act], None]] = {

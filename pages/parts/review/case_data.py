@@ -20,6 +20,7 @@ from core.review import (
     Side,
     side_name,
 )
+from core.text import how_many
 from pages.parts.review import place, settling, table
 from pages.parts.shared import address, ui
 from pages.parts.shared.html import as_shown
@@ -29,7 +30,7 @@ SNIPPET = 170
 LONGEST = 400_000
 """Characters of a passage that are shown."""
 QUESTIONS_NAMED = 3
-GONE = "The case that {} is not listed here any more. This is what stands in its place."
+GONE = "The case that {} is no longer in this list. Another case is shown instead."
 
 
 def at_of_address() -> int:
@@ -77,7 +78,7 @@ def shown(
         order: of the queue.
     """
     at, wanted = _open_row(listed), place.open_case()
-    gone = GONE.format("the address names" if place.named("case") == wanted else "was open")
+    gone = GONE.format("the link names" if place.named("case") == wanted else "was open")
     queries = pooled_queries(project)
     query_id = place.named("query")
     filters = []
@@ -85,7 +86,7 @@ def shown(
         filters.append({"what": "cell", "says": table.cell_name(found, cell)})
     if query_id:
         filters.append({"what": "query", "says": as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
-    what = "disagreement" if cell is None else "pair"
+    what = "disagreements" if cell is None else "pairs"
     return {
         # Not by what the sides are called: that changes with the first override that anybody gives.
         "home": f"{project.name} {side_name(project, left)} {side_name(project, right)}",
@@ -95,8 +96,8 @@ def shown(
         "to_merge": table.scales_differ(found),
         "missing": as_shown(table.missing(found)),
         "filters": filters,
-        "count": f"{listed.total:,} {what}{'' if listed.total == 1 else 's'}",
-        "hidden": f"{listed.hidden:,} settled, not shown" if listed.hidden else "",
+        "count": how_many(listed.total, what),
+        "hidden": f"{listed.hidden:,} resolved (hidden)" if listed.hidden else "",
         "total": listed.total,
         "first": listed.first,
         "page": CASES_A_PAGE,
@@ -112,9 +113,7 @@ def _row(row: Row) -> dict[str, Any]:
     one = row.pair
     text = one.passage_text
     snippet = (
-        f"The text of {one.passage_id} has not been imported."
-        if text is None
-        else " ".join(text[: 4 * SNIPPET].split())
+        f"No text imported for passage {one.passage_id}." if text is None else " ".join(text[: 4 * SNIPPET].split())
     )
     return {
         "id": id_of(row),
@@ -172,7 +171,7 @@ def _giving(given: tuple[Giving, ...]) -> dict[str, Any]:
 
 def _settled(one: Settling) -> dict[str, Any]:
     return {
-        "words": as_shown(f"Settled by {one.author}, {one.made_at:%d %B %Y}: {act_words(one)}"),
+        "words": as_shown(f"Resolved by {one.author}, {one.made_at:%d %B %Y}: {act_words(one)}"),
         "reason": as_shown(one.reason),
         "override": one.act == "override",
         "rating": one.rating,
@@ -181,8 +180,8 @@ def _settled(one: Settling) -> dict[str, Any]:
 
 ACTS = {
     "override": "override",
-    "edit": "edit of the question",
-    "dispute": "dispute of the judgment",
+    "edit": "question edit",
+    "dispute": "dispute",
     "comment": "comment",
     "reopen": "case reopened",
 }
@@ -207,12 +206,12 @@ def explain_order(found: CheckNext, by: str, agreed: Agreement) -> str:
     """
     rater = agreed.left if found.side == "left" else agreed.right
     said = (
-        f"What happens to the board by {found.measure} and to the merged kappa if the {rater.noun} gives way,"
-        " one pair at a time."
+        f"Effect on the leaderboard ({found.measure}) and on merged kappa if the {rater.noun} of one pair changes to"
+        " match the other side."
     )
     if (tried := len(found.checks)) < found.disagreements:
         which = "runs rank highest" if by == "board" else "change kappa most"
-        said += f" Tried were the {tried:,} of {found.disagreements:,} disagreements that {which}."
+        said += f" Only {tried:,} of {found.disagreements:,} disagreements were tested: those that {which}."
     return said
 
 
@@ -220,20 +219,22 @@ def _check(check: Check, found: Agreement) -> str:
     noun = found.left.noun if found.left.noun == "label" else found.right.noun
     noun = noun if "label" in (found.left.noun, found.right.noun) else "judgment"
     if check.value == check.target:
-        return f"The {noun} stays {check.value}: no value of its scale is nearer."
-    swaps = "no systems swap" if not check.swaps else f"{check.swaps} swap{'s' * (check.swaps > 1)} of two systems"
-    moved = f"{check.moved} system{'s' * (check.moved != 1)} move by {check.shift:.4f} in sum"
-    kappa = "kappa undefined" if check.kappa is None else f"kappa {check.kappa:+.5f}" if check.kappa else "same kappa"
+        return f"The {noun} {check.value} is already the closest value on its scale."
+    swaps = how_many(check.swaps, "rank swaps")
+    moved = f"scores of {how_many(check.moved, 'systems')} change by {check.shift:.4f} in total"
+    kappa = (
+        "kappa undefined" if check.kappa is None else f"kappa {check.kappa:+.5f}" if check.kappa else "kappa unchanged"
+    )
     return f"If the {noun} were {check.target}: {' · '.join((swaps, moved, kappa))}"
 
 
 def _why_empty(found: Agreement, some_settled: bool, order: Order, of_query: bool, cell: Cell | None) -> str:
     if not found.n:
-        return "No pair has both values, so there is nothing to disagree on. Choose other sides."
+        return "No pair has a value on both sides. Choose other sides."
     if of_query:
-        return "Nothing is listed for this query. Clear the query to see the others."
+        return "No cases for this query. Clear the query filter to see all cases."
     if some_settled:
-        return "Nothing is left: all cases are settled."
+        return "All cases are resolved."
     if cell is not None and order != "worst":
-        return "This order lists no pair of the cell. Choose another order, or clear the filter."
-    return "The sides agree wherever both have a value." if order == "worst" else "Nothing here in this order."
+        return "No pairs of this cell in this order. Choose another order or clear the filter."
+    return "No disagreements: the values of all pairs agree." if order == "worst" else "No cases in this order."

@@ -16,7 +16,7 @@ class Desk {
     this.acts = new Acts();
     this.drawn = {};
     this.table = 0;
-    this.tables = make("section", { class: "tables", "aria-label": "How the two sides agree" });
+    this.tables = make("section", { class: "tables", "aria-label": "Agreement" });
     this.head = make("div", { class: "head" });
     this.list = make("ol", { class: "list", "aria-label": "Cases" });
     this.queue = make("section", { class: "queue", "aria-label": "Queue" }, this.head, this.list);
@@ -132,7 +132,7 @@ class Desk {
       make(
         "details",
         { open: Boolean(held) },
-        make("summary", {}, "Agreement in numbers"),
+        make("summary", {}, "Agreement coefficients"),
         make(
           "dl",
           {},
@@ -153,8 +153,8 @@ class Desk {
       {},
       make("th", { class: "corner", scope: "col" }, `${names[0]} ↓ ${names[1]} →`),
       ...found.columns.map((name) => make("th", { scope: "col" }, name)),
-      make("th", { scope: "col", class: "quiet edge" }, "all"),
-      make("th", { scope: "col", class: "quiet edge", title: "Kappa of this row against the others" }, "κ"),
+      make("th", { scope: "col", class: "quiet edge" }, "total"),
+      make("th", { scope: "col", class: "quiet edge", title: "Kappa of this value against all other values" }, "κ"),
     );
     const rows = found.rows.map((row) =>
       make(
@@ -169,7 +169,7 @@ class Desk {
     const last = make(
       "tr",
       {},
-      make("th", { scope: "row", class: "quiet" }, "all"),
+      make("th", { scope: "row", class: "quiet" }, "total"),
       ...found.totals.map((total) => make("td", { class: "quiet" }, total.toLocaleString("en"))),
       make("td", { class: "quiet edge" }, found.all.toLocaleString("en")),
       make("td", { class: "edge" }),
@@ -208,8 +208,8 @@ class Desk {
         {
           type: "button",
           class: "filter",
-          title: "Clear this filter",
-          "aria-label": `Clear the filter: ${one.says}`,
+          title: "Clear filter",
+          "aria-label": `Clear filter: ${one.says}`,
           onclick: () => this.act("clear", { what: one.what }),
         },
         make("span", { dir: "auto" }, one.says),
@@ -221,7 +221,7 @@ class Desk {
         "div",
         { class: "count" },
         make("b", {}, count),
-        filters.length ? make("span", { class: "quiet" }, "only") : null,
+        filters.length ? make("span", { class: "quiet" }, "filtered by") : null,
         ...words,
         hidden ? make("span", { class: "quiet" }, hidden) : null,
       ),
@@ -254,7 +254,7 @@ class Desk {
             "span",
             { class: "words" },
             make("span", { class: "query", dir: "auto" }, row.query),
-            make("span", { class: "text", dir: "auto" }, row.settled ? `Settled. ${row.text}` : row.text),
+            make("span", { class: "text", dir: "auto" }, row.settled ? `Resolved. ${row.text}` : row.text),
           ),
         ),
       ),
@@ -262,9 +262,9 @@ class Desk {
     const beyond = (words, at) =>
       make("li", {}, make("button", { type: "button", class: "beyond", onclick: () => this.go(at) }, words));
     const { page } = this.data;
-    if (first > 0) items.unshift(beyond(`Earlier: ${first.toLocaleString("en")} cases`, Math.max(0, first - page)));
+    if (first > 0) items.unshift(beyond(`Earlier cases (${first.toLocaleString("en")})`, Math.max(0, first - page)));
     const rest = total - first - rows.length;
-    if (rest > 0) items.push(beyond(`Later: ${rest.toLocaleString("en")} cases`, first + rows.length));
+    if (rest > 0) items.push(beyond(`Later cases (${rest.toLocaleString("en")})`, first + rows.length));
     this.list.replaceChildren(...items);
   }
 
@@ -296,7 +296,7 @@ class Desk {
       parts.push(make(said.refused ? "b" : "span", { dir: "auto" }, said.words));
       if (said.undo) {
         parts.push(
-          make("button", { type: "button", class: "link", onclick: () => this.act("put back") }, "Put it back"),
+          make("button", { type: "button", class: "link", onclick: () => this.act("put back") }, "Undo"),
         );
       }
     }
@@ -346,10 +346,10 @@ class Desk {
       make(
         "footer",
         {},
-        link("Open the passage →", open.read, () =>
+        link("Open passage →", open.read, () =>
           this.act("read", { query: open.query_id, passage: open.passage_id, question: open.blamed }),
         ),
-        link("Open its questions in the bank →", open.bank, () =>
+        link("Open in question bank →", open.bank, () =>
           this.act("bank", { query: open.query_id, passage: open.passage_id }),
         ),
       ),
@@ -393,7 +393,7 @@ class Desk {
       { class: "settled-by" },
       make("b", {}, words),
       make("p", { dir: "auto" }, reason),
-      override ? make("label", {}, box, `Withdraw the override with rating ${rating} too`) : null,
+      override ? make("label", {}, box, `Also withdraw the override with rating ${rating}`) : null,
       make(
         "button",
         {
@@ -401,7 +401,7 @@ class Desk {
           class: "second",
           onclick: () => this.act("reopen", { case: open.id, withdraw: override && box.checked }),
         },
-        "Reopen the case",
+        "Reopen case",
       ),
     );
   }

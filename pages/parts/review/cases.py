@@ -24,11 +24,11 @@ from pages.parts.shared.components import ACTING, component
 
 KEY = "cases"
 ORDERS: dict[Order, str] = {
-    "worst": "Worst first",
+    "worst": "Largest difference first",
     "left": "Left higher",
     "right": "Right higher",
-    "board": "Most effect on the leaderboard",
-    "kappa": "Most effect on kappa",
+    "board": "Largest effect on the leaderboard",
+    "kappa": "Largest effect on kappa",
 }
 
 _component = component("cases_of_the_queue", *ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js")
@@ -80,7 +80,7 @@ def _filters(project: Project, left: Side, right: Side, found: Agreement, asked:
         if order in ("board", "kappa"):
             with st.container(width=150):
                 measure = policy_widgets.measure("Measure", cover=False, key="check_measure")
-        settled = st.toggle("Show settled", key="show_settled", width="content")
+        settled = st.toggle("Show resolved", key="show_settled", width="content")
     filters = {
         "query": chosen or "",
         "order": "" if order == "worst" else order,

@@ -56,13 +56,13 @@ class Settle {
       value: this.draft.reason || "",
       autocomplete: "off",
       required: true,
-      placeholder: "Needed: why, in a few words",
+      placeholder: "Explain briefly (required)",
       oninput: () => this.change({ reason: this.reason.value }, false),
     });
     this.reasonName = make("span", {});
     this.node = make(
       "form",
-      { class: "settle", "aria-label": "Settle this case", noValidate: true, onsubmit: (event) => this.submit(event) },
+      { class: "settle", "aria-label": "Resolve this case", noValidate: true, onsubmit: (event) => this.submit(event) },
       this.ways(),
       this.body,
       this.effect,
@@ -73,7 +73,7 @@ class Settle {
   }
 
   ways() {
-    const line = make("div", { class: "segments", role: "radiogroup", "aria-label": "Settle by" });
+    const line = make("div", { class: "segments", role: "radiogroup", "aria-label": "Resolve by" });
     for (const way of this.open.ways) {
       const input = make("input", {
         type: "radio",
@@ -123,7 +123,7 @@ class Settle {
       });
     list.append(
       ...this.open.asked.map((one) => this.question(one, radio(one.id))),
-      make("label", { class: "question" }, radio(""), make("span", {}, "A question is missing in the bank")),
+      make("label", { class: "question" }, radio(""), make("span", {}, "The question bank lacks a question")),
     );
     return inWholeRows(list);
   }
@@ -164,7 +164,7 @@ class Settle {
   }
 
   question(one, input) {
-    const mark = one.gives ? make("span", { class: "mark" }, "gives the label") : null;
+    const mark = one.gives ? make("span", { class: "mark" }, "sets the label") : null;
     const shown = chip(one.rating, one.rating === null ? "no rating" : `rated ${one.rating}`);
     return make("label", { class: "question" }, input, shown, make("span", { dir: "auto" }, one.text), mark);
   }
@@ -190,7 +190,7 @@ class Settle {
   }
 
   sources() {
-    const line = make("div", { class: "segments", role: "radiogroup", "aria-label": "Whose judgment" });
+    const line = make("div", { class: "segments", role: "radiogroup", "aria-label": "Source of the judgment" });
     for (const source of this.open.judged) {
       const input = make("input", {
         type: "radio",
@@ -238,7 +238,7 @@ class Settle {
     const parts = [make("div", { class: moves ? "moves" : "" }, words)];
     if (this.open.alone) {
       parts.push(
-        make("p", { class: "quiet" }, "Here the grader stands by itself: an override counts for the labels, not in this table."),
+        make("p", { class: "quiet" }, "This table leaves overrides out. An override changes the labels, but not this table."),
       );
     }
     if (!agrees) {
@@ -248,7 +248,7 @@ class Settle {
         onchange: () => this.change({ leaves: box.checked }),
       });
       parts.push(
-        make("label", { class: "leaves" }, box, "The sides still disagree after this. Settle the case all the same"),
+        make("label", { class: "leaves" }, box, "The sides will still disagree. Resolve the case anyway"),
       );
     }
     this.effect.replaceChildren(...parts);
@@ -262,8 +262,8 @@ class Settle {
   settleButtons() {
     const { how } = this.draft;
     const lacking = this.lacking();
-    const label = this.leaves() ? "Settle, next case" : "Override, keep the case open";
-    const wanted = how === "edit" ? "Edit in the question bank" : label;
+    const label = this.leaves() ? "Resolve case" : "Override and keep case open";
+    const wanted = how === "edit" ? "Edit in question bank" : label;
     if (this.buttons.textContent !== wanted)
       this.buttons.replaceChildren(make("button", { type: "submit", class: "first" }, wanted));
     for (const button of this.buttons.children) button.disabled = Boolean(lacking);
@@ -275,7 +275,7 @@ class Settle {
     const { how, question, questions, rating, source, reason } = this.draft;
     if (this.lacking()) return;
     if (!(reason || "").trim()) {
-      this.trouble.textContent = "The reason is empty. Say in a few words why the case is settled.";
+      this.trouble.textContent = "The reason is empty. Explain briefly why you resolve this case.";
       this.reason.focus();
       return;
     }

@@ -7,12 +7,13 @@ import streamlit as st
 from core.bank import word_difference
 from core.project import Project, pooled_queries
 from core.review import QuestionChange, StateChanges, SystemChange
+from core.text import how_many
 from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 
 QUESTIONS_A_PAGE = 10
-KIND_NAMES = {"reweighted": "given another weight", "kind": "kind changed", "answer key": "answer key changed",
-              "subtopic": "moved to another subtopic"}  # fmt: skip
+KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
+              "subtopic": "subtopic changed"}  # fmt: skip
 """What happened to a question, where its name says too little."""
 
 
@@ -26,13 +27,13 @@ def _moved(system: SystemChange) -> str:
 def questions(project: Project, found: StateChanges) -> None:
     """The questions that differ, before and after, with the number of labels that each moves."""
     if not found.questions:
-        st.text("No question differs in what can change a score.")
+        st.text("No differences between the questions that can change a score.")
         return
     ordered = sorted(found.questions, key=lambda pair: -pair[1])
     texts = pooled_queries(project)
     pager = f"questions {hash((found.before, found.after))}"
     page = int(st.session_state.get(pager, 1))
-    st.caption(f"{len(ordered):,} question{'' if len(ordered) == 1 else 's'}, those that move most labels first")
+    st.caption(f"{how_many(len(ordered), 'questions')}, sorted by number of changed labels")
     for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         with st.container(key=f"question-differs-{change.question_id}"):
             body, link = st.columns([11, 2], vertical_alignment="center")
@@ -40,13 +41,13 @@ def questions(project: Project, found: StateChanges) -> None:
                 st.container(key=f"wordings {change.question_id}").html(
                     f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
                 )
-                moves = "moves no label" if not flips else f"moves {flips:,} label{'' if flips == 1 else 's'}"
+                moves = f"changes {how_many(flips, 'labels')}"
                 query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
                 st.container(key=f"moves {change.question_id}").caption(
                     ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
                 )
             with link:
-                ui.go("question_bank", "In the bank", query=change.query_id)
+                ui.go("question_bank", "Open in question bank", query=change.query_id)
     if len(ordered) > QUESTIONS_A_PAGE:
         st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
 
@@ -87,22 +88,22 @@ def boards(_: Project, found: StateChanges) -> None:
         None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
         for s in found.systems
     ]
-    st.caption(ui.plain(f"Systems by {measure}, in the order of the state after"))
+    st.caption(ui.plain(f"Systems by {measure}, sorted by their rank after the change"))
     st.dataframe(
         {
             "Run": [s.run for s in found.systems],
             "Rank before": [s.rank_before for s in found.systems],
             "Rank after": [s.rank_after for s in found.systems],
-            "Moved": [_moved(s) for s in found.systems],
+            "Rank change": [_moved(s) for s in found.systems],
             "Score before": [s.score_before for s in found.systems],
             "Score after": [s.score_after for s in found.systems],
-            "Shift": shifts,
+            "Score change": shifts,
         },
         hide_index=True,
         height="content" if len(found.systems) <= 30 else 600,
         column_config={
             "Score before": st.column_config.NumberColumn(format="%.4f"),
             "Score after": st.column_config.NumberColumn(format="%.4f"),
-            "Shift": st.column_config.NumberColumn(format="%+.4f"),
+            "Score change": st.column_config.NumberColumn(format="%+.4f"),
         },
     )

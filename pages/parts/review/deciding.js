@@ -5,8 +5,8 @@ const ways = new WeakMap();
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 // There an arrow goes from one choice to the next.
 const CHOICES = "[role=radiogroup]";
-// Streamlit's own field beside the part: a decision without its words is refused.
-const REASON = 'input[aria-label="Reason"]';
+// Streamlit's own field beside the part: a decision without a reason is refused.
+const REASON = '[class*="st-key-reason-"] input';
 const AT_REST = '[data-testid=stApp][data-test-script-state=notRunning]';
 // So many redraws of the page the next place may take until it is there.
 const FRAMES = 1200;
@@ -16,10 +16,10 @@ const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 class Way {
   constructor(parent) {
     this.where = make("span", { class: "quiet" });
-    const step = (words, key) =>
-      make("button", { type: "button", title: key, "aria-keyshortcuts": key, onclick: () => this.walk(STEPS[key]) }, words);
-    this.previous = step("Previous", "ArrowLeft");
-    this.next = step("Next", "ArrowRight");
+    const step = (words, title, key) =>
+      make("button", { type: "button", title, "aria-keyshortcuts": key, onclick: () => this.walk(STEPS[key]) }, words);
+    this.previous = step("Previous", "Previous pair (←)", "ArrowLeft");
+    this.next = step("Next", "Next pair (→)", "ArrowRight");
     parent.append(make("div", { class: "steps" }, this.where, this.previous, this.next));
   }
 

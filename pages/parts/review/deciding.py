@@ -110,7 +110,7 @@ def reason(project: Project, place: Place) -> None:
     st.text_input(
         "Reason",
         key=_reason(project, place),
-        placeholder="Why, by the guidelines: needed to decide",
+        placeholder="Reason for the decision (required)",
         persist_state="session",
     )
 
@@ -142,15 +142,15 @@ def act(project: Project) -> None:
 
     def save(one: Act, author: str) -> str:
         if one["do"] == "accept":
-            return f"{how_many(accept_agreed(project, str(one['query']), author), 'decisions')} made."
+            return f"Saved {how_many(accept_agreed(project, str(one['query']), author), 'decisions')}."
         place = _place(one)
         if one["do"] == "undo":
             undo_decision(project, place, author)
-            return "It awaits adjudication again."
+            return "Decision withdrawn."
         # Of two quick decisions of the same tab the second one was made over the first.
         seen = datetime.fromisoformat(one["over"]) if one["over"] else None
         here[place] = decide(project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)})
-        return f"Decided: {one['value']}."
+        return f"Decision saved: {one['value']}."
 
     save_all(asked, decided, project.name, save, _called)
 
@@ -184,7 +184,11 @@ def _reason(project: Project, place: Place) -> str:
 
 def _called(act: Act) -> str:
     if act["do"] == "accept":
-        return f"What all gave alike of query {act['query']}"
+        return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]
     where = f"passage {passage_id}" if question_id is None else f"question {question_id} and passage {passage_id}"
-    return f"Taking back the decision on {where}" if act["do"] == "undo" else f"Your decision {act['value']} on {where}"
+    return (
+        f"The withdrawal of the decision on {where}"
+        if act["do"] == "undo"
+        else f"Your decision {act['value']} on {where}"
+    )

@@ -16,7 +16,7 @@ from pages.parts.shared.html import effect_html, override_html
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
-WITHDRAWN = "Withdrawn: the grader's rating counts again."
+WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def questions(
@@ -31,7 +31,7 @@ def questions(
         The label before and after what a person is about to give; None where nothing is tried.
     """
     if not desk.asked:
-        st.container(key="no-active-question").caption("This query has no active question.")
+        st.container(key="no-active-question").caption("This query has no active questions.")
         ui.go("question_bank", query=desk.query_id)
         return None
     bench = ratings.bench()
@@ -59,7 +59,9 @@ def _about_scale(project: Project, policy: Policy) -> str:
     top = find_grader(project, policy.grader).spec.max_rating
     if top == MAX_RATING:
         return ""
-    return f"This grader rates 0 to {top}: {ANSWERED} and {MAX_RATING} count as {top}, less in proportion."
+    return (
+        f"This grader rates from 0 to {top}. {ANSWERED} and {MAX_RATING} count as {top}; lower ratings are scaled down."
+    )
 
 
 def _note_act() -> None:
@@ -92,7 +94,7 @@ def act(project: Project) -> None:
     if not ui.person():
         # The name is asked for; what was typed stays, to be sent once more.
         bench.handled = asked["id"]
-        bench.refused = "no-name", "Your name is not known yet.", "Give it, and do it once more."
+        bench.refused = "no-name", "Your name is not set.", "Enter your name, then try again."
     author = ui.author()
     # From here on the session is not asked, so that the run is not ended between the act and the note of it.
     refused, made = None, None
@@ -124,7 +126,7 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
             st.container(key="effect made").html(
-                effect_html(kept[1], "What the overrides did" if len(bench.made) > 1 else "What the override did")
+                effect_html(kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override")
             )
         return
     counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
@@ -133,13 +135,13 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
     if not given:
         return
     try:
-        with st.spinner("Scoring the systems again"):
+        with st.spinner("Recomputing the scores"):
             found = ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
     except WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
     st.session_state["override effect"] = place, found
-    st.container(key="effect tried").html(effect_html(found, "What it would do"))
+    st.container(key="effect tried").html(effect_html(found, "Expected effect"))
 
 
 def override_list(project: Project, policy: Policy | None) -> None:
@@ -156,7 +158,7 @@ def override_list(project: Project, policy: Policy | None) -> None:
             return
         if not known:
             st.container(key="no-overrides").caption(
-                "Nobody has overridden a rating. Press 0 to 5 on a question of a passage to do so."
+                "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
             )
             return
         found = override_labels(project, policy)
@@ -172,7 +174,9 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
     said, buttons = st.columns([9, 4], vertical_alignment="center")
     said.html(override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        if one.stale and presses.button("Confirm", key=f"confirm {one.key}", help="Let it count for the new wording"):
+        if one.stale and presses.button(
+            "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
+        ):
             confirm(project, one.key, ui.author())
             st.rerun()
         if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):

@@ -11,7 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 class Flips {
   constructor(parent) {
     this.acts = new Acts();
-    this.facets = make("section", { class: "facets", "aria-label": "How many" });
+    this.facets = make("section", { class: "facets", "aria-label": "Numbers of labels" });
     this.list = make("section", { class: "list", "aria-label": "Labels" });
     parent.append(make("div", { class: "flips" }, this.facets, this.list));
   }
@@ -47,7 +47,7 @@ class Flips {
             class: "bar-of",
             "data-held": `${what} ${one.name}`,
             "aria-pressed": String(one.chosen),
-            title: one.chosen ? "Show all again" : "Only these",
+            title: one.chosen ? "Show all labels" : "Show only these labels",
             style: { "--share": one.count / most },
             onclick: () => this.acts.add(what, { name: one.chosen ? "" : one.name }),
           },
@@ -69,7 +69,7 @@ class Flips {
           {
             type: "button",
             class: "filter",
-            "aria-label": `Clear the filter: ${one.title}`,
+            "aria-label": `Clear filter: ${one.title}`,
             onclick: () => this.acts.add(what, { name: "" }),
           },
           make("span", { dir: "auto" }, one.title),
@@ -91,7 +91,7 @@ class Flips {
     return make(
       "article",
       { class: "flip" },
-      make("div", { class: "moved" }, chip(row.before, "before"), make("span", { "aria-label": "became" }, "→"), row.bound, chip(row.after, "after")),
+      make("div", { class: "moved" }, chip(row.before, "before"), make("span", { "aria-label": "changed to" }, "→"), row.bound, chip(row.after, "after")),
       make("div", { class: "said" }, ...said),
       make(
         "button",
@@ -131,6 +131,6 @@ class Flips {
         words,
       );
     const where = make("span", { class: "quiet" }, `Page ${page} of ${pages}`);
-    return [make("nav", { "aria-label": "Pages" }, turn("‹ Earlier", page - 1), where, turn("More ›", page + 1))];
+    return [make("nav", { "aria-label": "Pages" }, turn("‹ Previous", page - 1), where, turn("Next ›", page + 1))];
   }
 }

@@ -10,6 +10,7 @@ import streamlit as st
 from core import bank
 from core.project import Project, passage_texts, pooled_queries
 from core.review import LabelFlip, StateChanges, why_label
+from core.text import how_many
 from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.acting import Act, asked_of
 from pages.parts.shared.components import ACTING, component
@@ -26,13 +27,13 @@ CAUSE_NAMES = {
     "added": "Question added",
     "retired": "Question retired",
     "restored": "Question restored",
-    "reweighted": "Question given another weight",
+    "reweighted": "Question weight changed",
     "answer key": "Answer key changed",
-    "kind": "Kind of question changed",
-    "override": "A person's override",
-    "grader": "Another grader",
-    "label rule": "Another label rule",
-    "weights": "Weights counted or not",
+    "kind": "Question kind changed",
+    "override": "Override",
+    "grader": "Grader changed",
+    "label rule": "Label rule changed",
+    "weights": "Use of weights changed",
 }
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """What the address calls what is chosen here."""
@@ -45,8 +46,8 @@ def labels(project: Project, found: StateChanges) -> None:
     """The labels that differ, by cause and by query; each leads to its passage."""
     if not found.flips:
         st.container(key=f"no-flips{'-so-far' * any(found.partial)}{'-but-scores' * found.scores_differ}").text(
-            ("No label differs so far." if any(found.partial) else "No label differs.")
-            + (" The leaderboards do: look there." if found.scores_differ else "")
+            ("No labels differ so far." if any(found.partial) else "No labels differ.")
+            + (" The leaderboards differ: choose Leaderboard." if found.scores_differ else "")
         )
         return
     asked = asked_of(KEY)
@@ -67,7 +68,7 @@ def labels(project: Project, found: StateChanges) -> None:
     data = {
         "causes": _counted(by_cause, CAUSE_NAMES, cause),
         "queries": _counted(by_query, told, query),
-        "count": f"{len(chosen):,} label{'' if len(chosen) == 1 else 's'}" + ("" if chosen else ": none fits both"),
+        "count": how_many(len(chosen), "labels") + ("" if chosen else " match both filters"),
         "rows": _rows(project, found, part, texts),
         "page": page,
         "pages": pages,
@@ -123,7 +124,7 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
         if (more := len(flip.questions) - QUESTIONS_NAMED) > 0:
             questions.append(f"and {more} more")
         causes = " · ".join(CAUSE_NAMES[cause] for cause in flip.causes)
-        waiting = f"{flip.open_pairs} of its ratings are missing (ungraded or failed)" if flip.open_pairs else ""
+        waiting = f"{how_many(flip.open_pairs, 'ratings')} missing (ungraded or failed)" if flip.open_pairs else ""
         rows.append(
             {
                 "place": {"query": flip.query_id, "passage": flip.passage_id},
@@ -185,8 +186,8 @@ def _why(project: Project, found: StateChanges, flip: LabelFlip) -> list[dict[st
             "did": row.question_id in flip.questions,
             "said": ", ".join(
                 words
-                for words, so in (("made the difference", row.question_id in flip.questions),
-                                  ("not graded", not row.graded))
+                for words, so in (("caused the change", row.question_id in flip.questions),
+                                  ("ungraded", not row.graded))
                 if so
             ),
         }

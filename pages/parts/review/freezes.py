@@ -51,7 +51,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     before, after, k, board = _choices(project, frozen)
     if before == after:
         st.container(key="same-freezes").info(
-            "The two freezes are the same: choose another on one side.", icon=":material/info:"
+            "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
         )
         return
     changes = project.remember(("diff of freezes", before, after, k), lambda: diff_of_runs(project, before, after, k))
@@ -59,7 +59,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     _summary(frozen, before, after, changes, fall)
     shown = _shown(changes, fall)
     if not shown:
-        st.success(f"Every query has the same top {k} and the same answer.", icon=":material/check:")
+        st.success(f"No differences: every query has the same top {k} and the same answer.", icon=":material/check:")
         return
     texts = _listing(project, shown, fall)
     _opened(project, shown, texts, before, after, k)
@@ -78,7 +78,7 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, Boa
         k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
         offered = _boards(project, k)
         options = [*offered, NO_BOARD]
-        by = str(st.selectbox("Measured by", options, key=f"freeze-by {' '.join(options)}"))
+        by = str(st.selectbox("Measure", options, key=f"freeze-by {' '.join(options)}"))
     return before, after, k, offered.get(by)
 
 
@@ -108,35 +108,35 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     with st.container(horizontal=True, gap="medium", key="sums"):
         tops = [one for one in changes if one.gone or one.new or one.moved]
         st.container(key="metric differing", width="content").metric(
-            "Queries whose top differs", f"{len(tops):,} of {queries:,}", width="content"
+            "Queries with different results", f"{len(tops):,} of {queries:,}", width="content"
         )
         gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
         st.container(key="metric gone-new", width="content").metric(
-            "Passages gone / new", f"{gone:,} / {new:,}", width="content"
+            "Passages removed / added", f"{gone:,} / {new:,}", width="content"
         )
         if any(asked[name].system or not tops for name in (before, after)):
-            st.metric("Answers that differ", f"{sum(one.answer for one in changes):,}", width="content")
+            st.metric("Different answers", f"{sum(one.answer for one in changes):,}", width="content")
         if fall is not None:
             st.metric(
                 fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", width="content", delta_color="off",
                 delta=f"{fall.difference:+z.3f}" if abs(fall.difference) >= 0.0005 else None,
             )  # fmt: skip
-    when = [f"{name} was asked on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
+    when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
     lines = [f"{', '.join(when)}."]
     if fall is not None:
-        said = "fell by more than noise" if fall.fell else "did not fall by more than noise"
+        said = "Significant drop" if fall.fell else "No significant drop"
         chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
-            f"By {source} {fall.measure} {said}: {fall.difference:+z.3f}, 95 % interval"
-            f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, {fall.queries:,} queries. A passage that"
-            " nobody judged or graded counts as not relevant."
+            f"{said} of {fall.measure} by {source}: {fall.difference:+z.3f} (95 % interval"
+            f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, queries: {fall.queries:,})."
+            " Unjudged and ungraded passages count as not relevant."
         )
     if asked[before].asked != asked[after].asked:
-        lines.append("The two were asked in different ways (address, request, paths or number of passages).")
+        lines.append("The snapshots used different settings (address, request, paths or number of passages).")
     for name in (before, after):
         if failed := asked[name].failed:
-            lines.append(f"{name} lacks {failed:,} queries that failed.")
+            lines.append(f"Failed queries in {name}: {failed:,}.")
     st.container(key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}").caption(
         ui.plain(" ".join(lines))
     )
@@ -169,12 +169,12 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
     if fall is not None:
         pairs = [fall.scores.get(one.query_id, (None, None)) for one in shown]
         columns |= {"Before": [pair[0] for pair in pairs], "After": [pair[1] for pair in pairs],
-                    "Shift": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
+                    "Change": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
     columns |= {
-        "Gone": [len(one.gone) for one in shown],
-        "New": [len(one.new) for one in shown],
+        "Removed": [len(one.gone) for one in shown],
+        "Added": [len(one.new) for one in shown],
         "Moved": [len(one.moved) for one in shown],
-        "In both": [round(one.overlap, 2) for one in shown],
+        "Overlap": [round(one.overlap, 2) for one in shown],
     }
     if any(one.answer for one in shown):
         columns["Answer"] = ["differs" if one.answer else "" for one in shown]
@@ -183,10 +183,10 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
         height="content" if len(shown) <= 10 else 390,
         column_config={
             "Query": st.column_config.TextColumn(width="medium"),
-            "In both": st.column_config.NumberColumn(format="percent", help="Share of the passages of both tops"),
+            "Overlap": st.column_config.NumberColumn(format="percent", help="Share of passages in both snapshots"),
             "Before": st.column_config.NumberColumn(format="%.3f"),
             "After": st.column_config.NumberColumn(format="%.3f"),
-            "Shift": st.column_config.NumberColumn(format="%+.3f"),
+            "Change": st.column_config.NumberColumn(format="%+.3f"),
         },
     )  # fmt: skip
     return texts
@@ -210,7 +210,7 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
     st.session_state[SAID] = said
     found = query_difference(project, before, after, query, k)
     with right:
-        ui.go("passages", "Passages", query=query)
+        ui.go("passages", "Open passages", query=query)
     if found.answers != (None, None):
         _answers(found)
     if found.before or found.after:
@@ -226,10 +226,10 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
 
 def _answers(found: QueryDifference) -> None:
     one, other = found.answers
-    said = "The answer is the same." if one == other else "The answer differs."
+    said = "Same answer:" if one == other else "Different answers:"
     if one is None or other is None:
         words = visible(other or one or "")
-        said = "It gave an answer before and gives none now." if other is None else "It gave no answer before."
+        said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
     else:
         words = marked(one, other)
     st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
@@ -237,7 +237,7 @@ def _answers(found: QueryDifference) -> None:
 
 def _top(top: tuple[PlacedPassage, ...], others: dict[str, PlacedPassage]) -> str:
     if not top:
-        return '<p class="ew-top"><span class="what">Nothing was found.</span></p>'
+        return '<p class="ew-top"><span class="what">No passages returned.</span></p>'
     return f'<ol class="ew-top">{"".join(_row(one, others) for one in top)}</ol>'
 
 
@@ -245,7 +245,7 @@ def _row(one: PlacedPassage, others: dict[str, PlacedPassage]) -> str:
     what = f'<span class="differs">{_what(one, bool(others))}</span> ' if one.other != one.rank else ""
     twin = others.get(one.rewritten or "")
     if one.text is None:
-        words = '<span class="what">It came without a text.</span>'
+        words = '<span class="what">No text returned.</span>'
     elif twin is not None and twin.text is not None:
         words = marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
     else:
@@ -258,10 +258,10 @@ def _row(one: PlacedPassage, others: dict[str, PlacedPassage]) -> str:
 
 def _what(one: PlacedPassage, later: bool) -> str:
     if one.other is not None:
-        return f"was at {one.other}" if later else f"now at {one.other}"
+        return f"rank {one.other} before" if later else f"rank {one.other} after"
     if one.rewritten is not None:
-        return "other words under the same id" if later else "its words changed"
-    return "new" if later else "gone"
+        return "text changed"
+    return "added" if later else "removed"
 
 
 def offered(project: Project) -> list[Freeze]:

@@ -13,8 +13,8 @@ def blind_beside(project: Project, query_id: str, passage_id: str) -> None:
     mine = [one for one in doubles(project) if one.query_id == query_id and ui.person() in one.present]
     if any(one.holds(passage_id) for one in mine):
         st.caption(
-            ":material/visibility_off: Others judge this, too. What they give is hidden from you until it is"
-            " adjudicated, and so is what you give from them; nothing of it counts before."
+            ":material/visibility_off: Other assessors judge this passage too. Until adjudication, you cannot see each"
+            " other's values, and none of them count."
         )
 
 
@@ -28,10 +28,13 @@ def guidelines_beside(project: Project, query_id: str) -> None:
             st.text(text)
         if not may:
             return
-        with st.popover("Write", icon=":material/edit:", key="write guidelines"):
-            for title, old, about in (("The project", found.project, None), ("This query", found.query, query_id)):
+        with st.popover("Edit guidelines", icon=":material/edit:", key="write guidelines"):
+            for title, old, about in (
+                ("Project guidelines", found.project, None),
+                ("Query guidelines", found.query, query_id),
+            ):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
                 # Never off: what was typed is known once the field is left, which a press on the button does.
-                if presses.button(f"Save for {title.lower()}", key=f"save guidelines {about}") and new != old:
+                if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
                     set_guidelines(project, new, ui.author(), about)
                     st.rerun()

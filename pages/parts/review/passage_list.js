@@ -17,9 +17,10 @@ function part(tag, name, words) {
   return node;
 }
 
-function button(words, title, act) {
+function button(key, words, title, act) {
   const node = part("button", "step", words);
   node.type = "button";
+  node.dataset.key = key;
   node.title = title;
   node.addEventListener("click", act);
   return node;
@@ -38,9 +39,9 @@ class List {
   constructor(parent) {
     this.box = part("div", "list");
     const head = part("div", "head");
-    this.previous = button("Previous", "The passage before (Alt+K)", () => this.walk(-1));
+    this.previous = button("previous", "Previous", "Previous passage (Alt+K)", () => this.walk(-1));
     this.previous.prepend(arrow("‹ "));
-    this.next = button("Next", "The next passage (Alt+J)", () => this.walk(1));
+    this.next = button("next", "Next", "Next passage (Alt+J)", () => this.walk(1));
     this.next.append(arrow(" ›"));
     this.where = part("span", "where");
     head.append(this.previous, this.where, this.next);
@@ -49,10 +50,10 @@ class List {
     this.rows.setAttribute("aria-label", "Passages");
     this.rows.addEventListener("keydown", (event) => this.key(event));
     this.pages = part("div", "pages");
-    this.back = button("‹", "The page before", () => this.turn(this.data.page - 1));
-    this.back.setAttribute("aria-label", "The page before");
-    this.on = button("›", "The next page", () => this.turn(this.data.page + 1));
-    this.on.setAttribute("aria-label", "The next page");
+    this.back = button("previous page", "‹", "Previous page", () => this.turn(this.data.page - 1));
+    this.back.setAttribute("aria-label", "Previous page");
+    this.on = button("next page", "›", "Next page", () => this.turn(this.data.page + 1));
+    this.on.setAttribute("aria-label", "Next page");
     this.range = part("span", "where");
     this.pages.append(this.back, this.range, this.on);
     this.box.append(head, this.rows, this.pages);
@@ -98,7 +99,7 @@ class List {
       this.items.push(item);
       parts.push(item);
     }
-    if (!this.items.length) parts.push(part("div", "nothing", "No passage fits. Take a filter away."));
+    if (!this.items.length) parts.push(part("div", "nothing", "No matching passages. Clear a filter."));
     this.rows.replaceChildren(...parts);
     if (focused) this.items.find((item) => same(item.at, focused))?.focus({ preventScroll: true });
   }
@@ -155,7 +156,7 @@ class List {
     const here = at >= 0 ? first + at + 1 : same(this.chosen, data.chosen) ? data.place : null;
     const all = `${count(data.total)} passage${data.total === 1 ? "" : "s"}`;
     this.where.textContent = here ? `${count(here)} of ${count(data.total)}` : all;
-    this.where.title = here ? all : "The open passage is not among those listed";
+    this.where.title = here ? all : "The open passage is not in this list";
     this.previous.disabled = !this.beside(-1);
     this.next.disabled = !this.beside(1);
     this.pages.hidden = data.total <= data.size;

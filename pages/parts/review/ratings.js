@@ -51,7 +51,7 @@ class Desk {
     this.box = make("div", "ratings");
     const top = make("div", "top");
     this.count = make("span", "dim");
-    this.none = press("link", "Not relevant: rate all 0", () => this.rateAll());
+    this.none = press("link", "Rate all questions 0", () => this.rateAll());
     top.append(this.count, this.none);
     this.rows = make("div", "rows");
     this.rows.setAttribute("role", "group");
@@ -71,9 +71,9 @@ class Desk {
     this.reason = make("input");
     this.reason.type = "text";
     this.reason.setAttribute("aria-label", "Reason");
-    this.reason.placeholder = "Reason: why the rating is wrong";
+    this.reason.placeholder = "Reason: why is the rating wrong?";
     this.reason.autocomplete = "off";
-    this.do = make("button", "do", "Override");
+    this.do = make("button", "do", "Override rating");
     this.do.type = "submit";
     this.discard = press("link", "Discard", () => this.drop());
     this.form.append(this.reason, this.do, this.discard);
@@ -132,7 +132,7 @@ class Desk {
       this.send("act", sent.act);
     } else {
       this.sent = null;
-      this.refusal = "It was not done. Do it once more.";
+      this.refusal = "Not saved. Try again.";
     }
   }
 
@@ -216,8 +216,8 @@ class Desk {
     this.none.title = !this.none.disabled
       ? ""
       : drafted
-        ? "All its ratings are to become 0: the reason is asked for below"
-        : "All its ratings are 0 already";
+        ? "All ratings are set to 0 below. Enter a reason, then save."
+        : "All ratings are already 0";
   }
 
   drop() {
@@ -230,7 +230,7 @@ class Desk {
   override() {
     if (this.sent) return;
     if (!this.reason.value.trim()) {
-      this.refusal = "The reason is empty. Say why the machine's rating is wrong.";
+      this.refusal = "The reason is empty. Explain why the grader's rating is wrong.";
       this.drawTray();
       this.reason.focus();
       return;
@@ -247,8 +247,8 @@ class Desk {
     const focus = later || root.activeElement?.dataset?.place;
     this.focusLater = null;
     const rated = data.questions.filter((one) => one.number > 0).length;
-    this.count.textContent = data.hidden ? plural(rated, "question") : `${plural(rated, "question")}, strongest first`;
-    if (data.can) this.count.title = "Focus a question and press 0 to 5 to override its rating; ↑ and ↓ move";
+    this.count.textContent = data.hidden ? plural(rated, "question") : `${plural(rated, "question")}, sorted by effect on the label`;
+    if (data.can) this.count.title = "Focus a question, then press 0 to 5 to override its rating. Press ↑ or ↓ to move.";
     this.drawNone();
     const nodes = [];
     const still = new Map();
@@ -295,7 +295,7 @@ class Desk {
     row.append(this.about(one));
     if (!data.hidden) {
       const more = press("link", one.opened ? "Less" : "More", () => this.send("look", one.opened ? "" : one.id));
-      more.title = one.opened ? "Close" : "What the grader wrote, in full";
+      more.title = one.opened ? "Hide the full grader output" : "Show the full grader output";
       more.setAttribute("aria-expanded", String(Boolean(one.opened)));
       more.setAttribute("aria-label", `${one.opened ? "Less" : "More"} of question ${one.number}`);
       more.dataset.place = `more ${one.id}`;
@@ -309,7 +309,7 @@ class Desk {
     const name = one.number ? `Question ${one.number}: ${one.words}` : one.words;
     if (this.data.hidden) return name;
     const rating = this.isMissing(one) ? one.said[0]?.status || "no rating" : `rated ${one.rating}`;
-    return `${name} (${rating}${draft === undefined ? "" : `, to be ${draft}`})`;
+    return `${name} (${rating}${draft === undefined ? "" : `, new rating ${draft}`})`;
   }
 
   rated(one, draft) {
@@ -327,7 +327,7 @@ class Desk {
       else if (machine.status === "ungraded") box.append(make("span", "state ungraded", "ungraded"));
       else if (machine.status === "not asked") {
         const state = make("span", "state ungraded", "not asked");
-        state.title = "The grader is not asked this question: it does not count for the label";
+        state.title = "The grader does not grade this question. It does not count for the label.";
         box.append(state);
       }
     }
@@ -358,7 +358,7 @@ class Desk {
     head.dir = "auto";
     if (one.number) head.append(make("span", "dim", `${one.number} `));
     head.append(make("span", "words", one.words));
-    if (one.gives) head.append(" ", make("span", "gives", "gives the label"));
+    if (one.gives) head.append(" ", make("span", "gives", "sets the label"));
     const more = [...one.about];
     const asked = one.said?.[0]?.status !== "not asked";
     if (!data.hidden && one.number && !one.counts && asked) more.push("does not count for the label");
@@ -369,16 +369,16 @@ class Desk {
     if (one.override) {
       const given = make("div", "person");
       const { held, rating } = one.override;
-      given.append(make("span", "state yours", held ? `given ${rating}, awaits adjudication` : `overridden to ${rating}`));
+      given.append(make("span", "state yours", held ? `rating ${rating} awaits adjudication` : `overridden to ${rating}`));
       given.append(" ", make("span", "dim", `by ${one.override.by}: ${one.override.reason} `));
-      given.append(this.acting("Withdraw the override", "withdraw", one.override, one));
+      given.append(this.acting("Withdraw override", "withdraw", one.override, one));
       box.append(given);
     }
     for (const old of one.stale) {
       const stale = make("div", "person");
-      stale.append(make("span", "state stale", `stale override to ${old.rating}`));
-      stale.append(" ", make("span", "dim", `by ${old.by}, of the wording “${old.wording}”: ${old.reason} `));
-      stale.append(this.acting("Confirm", "confirm", old, one), this.acting("Withdraw", "withdraw", old, one));
+      stale.append(make("span", "state stale", `stale override with rating ${old.rating}`));
+      stale.append(" ", make("span", "dim", `by ${old.by}, for the wording “${old.wording}”: ${old.reason} `));
+      stale.append(this.acting("Confirm override", "confirm", old, one), this.acting("Withdraw override", "withdraw", old, one));
       box.append(stale);
     }
     return box;
@@ -390,7 +390,7 @@ class Desk {
       this.act(what, { at: this.data.at, keys: [override.key] });
     });
     node.dataset.place = `${what} ${override.key}`;
-    if (what === "confirm") node.title = "Let it count for the new wording";
+    if (what === "confirm") node.title = "Apply the override to the new wording";
     return node;
   }
 
@@ -426,10 +426,10 @@ class Desk {
         const words = said.chances.map((chance, rating) => `${rating}: ${Math.round(chance * 100)}%`).join(" · ");
         box.append(make("div", "dim", `Probability of each rating (${said.grader}): ${words}`));
       }
-      if (said.raw) box.append(make("div", "dim", `What ${said.grader} wrote`), make("pre", "", said.raw));
+      if (said.raw) box.append(make("div", "dim", `Output of ${said.grader}`), make("pre", "", said.raw));
     }
     if (!one.said.some((said) => said.raw))
-      box.append(make("div", "dim", "No raw output is kept of these grades."));
+      box.append(make("div", "dim", "No raw output was kept for these grades."));
     return box;
   }
 
@@ -453,12 +453,12 @@ class Desk {
       const known = JSON.stringify(data.tried) === JSON.stringify(draft.ratings) && data.label;
       if (known && data.label[0] !== data.label[1])
         this.line.append(make("span", "flip", `label ${labelled(data.label[0])} → ${labelled(data.label[1])}`));
-      else if (known) this.line.append(make("span", "dim", `the label stays ${labelled(data.label[0])}`));
-      this.do.textContent = this.sent ? "Saving…" : ids.length > 1 ? `Override ${ids.length} ratings` : "Override";
+      else if (known) this.line.append(make("span", "dim", `label unchanged: ${labelled(data.label[0])}`));
+      this.do.textContent = this.sent ? "Saving…" : ids.length > 1 ? `Override ${ids.length} ratings` : "Override rating";
       this.do.disabled = Boolean(this.sent);
     } else if (made) {
-      const words = `${plural(data.made.length, "override")} made.`;
-      const undo = press("link", data.made.length > 1 ? "Take them back" : "Take it back", () =>
+      const words = `${plural(data.made.length, "override")} saved.`;
+      const undo = press("link", "Undo", () =>
         this.act("withdraw", { at: data.at, keys: data.made }),
       );
       undo.dataset.place = "undo";
@@ -466,7 +466,7 @@ class Desk {
     }
     const idle = ids.filter((one) => !one.counts);
     this.note.textContent = some
-      ? [data.note, idle.length ? "The grader is not asked some of these: their overrides do not count." : ""]
+      ? [data.note, idle.length ? "The grader does not grade some of these questions. Their overrides do not count." : ""]
           .filter(Boolean)
           .join(" ")
       : "";

@@ -115,7 +115,7 @@ def _question(one: AskedQuestion, graders: Collection[str], hidden: bool, opened
     question = one.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
-    avoid = ["avoid"] if question.weight < 0 else []
+    avoid = ["counts against the response"] if question.weight < 0 else []
     about: dict[str, Any] = {
         "id": question.question_id,
         "number": one.number,

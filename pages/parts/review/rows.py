@@ -65,12 +65,12 @@ def turn(key: str, total: int) -> None:
 
 def _read(query_id: str, passage_id: str, question_id: str | None) -> None:
     more = {} if question_id is None else {"question": question_id}
-    ui.go("passages", "Open the passage", query=query_id, passage=passage_id, **more)
+    ui.go("passages", "Open passage", query=query_id, passage=passage_id, **more)
 
 
 def _text(text: str | None, passage_id: str) -> str:
     if text is None:
-        return f'<div class="gray">{visible(f"The text of {passage_id} has not been imported.")}</div>'
+        return f'<div class="gray">{visible(f"No text imported for passage {passage_id}.")}</div>'
     return f'<div class="text" dir="auto">{visible(ui.shortened(" ".join(text.split()), TEXT_LENGTH))}</div>'
 
 
@@ -79,9 +79,9 @@ def _since(one: Settling) -> str:
     if one.settled or (one.act == "reopen" and one.next_act is None):
         return ""
     if one.act == "override" and one.next_act is None:
-        return "Open again: the override was withdrawn."
-    words = "Reopened since." if one.next_act == "reopen" else "Settled anew since."
-    return f"{words} An override of the question is still in force." if one.in_force else words
+        return "Reopened because the override was withdrawn."
+    words = "Reopened later." if one.next_act == "reopen" else "Resolved again later."
+    return f"{words} An override of the question still applies." if one.in_force else words
 
 
 def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) -> str | None:
@@ -102,8 +102,8 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     total, found = strays(project, policy, source, ROWS_A_PAGE, offset(key))
     st.container(key="strays").caption(
         ui.plain(
-            f"{total:,} questions are answered (rating {basis(project, policy).min_rating} or more) by passages judged"
-            f" below {policy.min_judgment} ({source}). Reword or drop them, or override single ratings."
+            f"Questions answered (rating {basis(project, policy).min_rating} or more) by passages judged below"
+            f" {policy.min_judgment} ({source}): {total:,}. Reword or retire them, or override single ratings."
         )
     )
     texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
@@ -116,14 +116,14 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
             st.container(key=f"stray {one.question_id}").html(
                 f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
                 f'<div dir="auto"><b>{visible(one.text)}</b></div>'
-                f'<div class="from">{one.non_relevant:,} non-relevant and {one.relevant:,} relevant passages'
-                f" answer it, such as</div>{examples}</div>"
+                f'<div class="from">Answered by {one.non_relevant:,} non-relevant and {one.relevant:,}'
+                f" relevant passages. Examples:</div>{examples}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
                 _read(one.query_id, one.passages[0], one.question_id)
                 _bank_button(
                     f"stray {one.question_id}",
-                    "Edit the question",
+                    "Edit question",
                     one.query_id,
                     one.passages[0],
                     one.question_id,
@@ -141,8 +141,8 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
     total, found = uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
     st.caption(
         ui.plain(
-            f"{total:,} passages judged {policy.min_judgment} or more ({source}) were graded and answer no question"
-            f" (rating {basis(project, policy).min_rating} or more). Write a question for what they say."
+            f"Graded passages judged {policy.min_judgment} or more ({source}) that answer no question (rating"
+            f" {basis(project, policy).min_rating} or more): {total:,}. Add questions about their content."
         )
     )
     for one in found:
@@ -154,7 +154,7 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
             )
             with st.container(horizontal=True, vertical_alignment="center"):
                 _read(one.query_id, one.passage_id, None)
-                _bank_button(f"uncovered {one.query_id} {one.passage_id}", "Add a question", one.query_id,
+                _bank_button(f"uncovered {one.query_id} {one.passage_id}", "Add question", one.query_id,
                              one.passage_id)  # fmt: skip
     turn(key, total)
 
@@ -168,17 +168,19 @@ def record_list(project: Project, *_: object) -> None:
     """Every act about any disagreement, newest first, and the disputed judgments as a file."""
     total = acts(project)
     if not total:
-        st.container(key="nothing-settled").text("Nobody has settled a disagreement yet. Choose Settle beside one.")
+        st.container(key="nothing-settled").text(
+            "No resolved disagreements yet. To resolve one, choose Disagreements above."
+        )
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{total:,} act{'s' * (total != 1)}, newest first")
+        st.caption(f"Actions, newest first: {total:,}")
         st.download_button(
-            "Record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore", key="record",
+            "Export record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore", key="record",
             type="tertiary", icon=":material/download:",
         )  # fmt: skip
         disputed = len(disputes(project))
         st.download_button(
-            f"Disputed judgments as CSV ({disputed})", disputes_csv(project), "disputes.csv", "text/csv",
+            f"Export disputed judgments as CSV ({disputed})", disputes_csv(project), "disputes.csv", "text/csv",
             on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
         )  # fmt: skip
     st.html(f"<style>{STYLE}</style>")

@@ -35,18 +35,18 @@ from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
 HOW: dict[Act, str] = {
     "override": "Override ratings",
-    "edit": "Edit the question",
-    "dispute": "Dispute the judgment",
+    "edit": "Edit question",
+    "dispute": "Dispute judgment",
     "comment": "Comment only",
 }
 SAYS: dict[Act, str] = {
-    "override": "Your rating takes the place of the grader's, for the chosen questions and this passage.",
-    "edit": "Say what is wrong with the question. The case is settled when you save an edit of it in the bank.",
-    "dispute": "The judgment stays and counts as before; it is listed among the disputed ones.",
-    "comment": "The case leaves the queue as it is.",
+    "override": "Your rating replaces the grader's for this passage and the selected questions.",
+    "edit": "Describe the problem with the question. The case is resolved when you save an edit of it.",
+    "dispute": "The judgment still counts. It is added to the list of disputed judgments.",
+    "comment": "The case leaves the queue. No values change.",
 }
 LEAST_LEFT = "The case stays in the queue."
-AWAITS_EDIT = "The case stays in the queue until an edit of the question is saved."
+AWAITS_EDIT = "The case stays in the queue until you save an edit of the question."
 
 
 @dataclass(frozen=True)
@@ -133,19 +133,17 @@ def settle(
         else:
             override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
         said = _label_words(found, rating, given=True)
-        return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
+        return Done(f"{said} {'The case is resolved.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
         if not reason.strip():
-            raise InputError(
-                "empty-reason", "The reason is empty.", "Say in a few words what is wrong with the question."
-            )
+            raise InputError("empty-reason", "The reason is empty.", "Describe the problem with the question.")
         awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
         settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
     else:
         settle_by_comment(project, case, reason, me, first=True)
-    return Done(f"{HOW[how]}: the case is settled. It stays in the record.", case, False)
+    return Done("Case resolved. It is listed under Resolved.", case, False)
 
 
 def put_back(project: Project, case: Case, withdraw: bool) -> str:
@@ -158,8 +156,8 @@ def put_back(project: Project, case: Case, withdraw: bool) -> str:
         InputError: it is not settled any more.
     """
     withdrawn = reopen(project, case, "", ui.author(), withdraw)
-    gone = " The override is withdrawn." if withdrawn == 1 else f" {withdrawn} overrides are withdrawn."
-    return "The case is back in the queue." + (gone if withdrawn else "")
+    gone = f" Overrides withdrawn: {withdrawn}."
+    return "Case reopened." + (gone if withdrawn else "")
 
 
 def reopener(project: Project, one: Settling) -> None:
@@ -169,10 +167,10 @@ def reopener(project: Project, one: Settling) -> None:
             _reopen(project, one, False)
         return
     with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
-        st.text(f"An override with rating {one.rating} settled this case.")
-        kept = "Otherwise it stays in force, and the case is open with the label that it gives."
-        too = st.checkbox("Withdraw the override too", True, key=f"withdraw {one.key}", help=kept)
-        if presses.button("Reopen the case", key=f"reopen {one.key}", type="primary"):
+        st.text(f"This case was resolved by an override with rating {one.rating}.")
+        kept = "If you keep the override, its rating still applies in the reopened case."
+        too = st.checkbox("Also withdraw the override", True, key=f"withdraw {one.key}", help=kept)
+        if presses.button("Reopen case", key=f"reopen {one.key}", type="primary"):
             _reopen(project, one, too)
 
 
@@ -180,7 +178,7 @@ def reopener(project: Project, one: Settling) -> None:
 def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
     said = put_back(project, one.case, withdraw)
     if one.act == "override" and not withdraw:
-        said += " An override of the question stays in force."
+        said += " The override still applies."
     st.toast(said, icon=":material/undo:", duration="long")
     st.rerun()
 
@@ -217,8 +215,8 @@ def _label_words(found: Outcome, rating: int, given: bool) -> str:
     because = ""
     if found.also and found.after is not None and rating < found.after:
         first, also = found.also[0], "also " if found.before == found.after else ""
-        more = f", as {'does' if len(found.also) == 2 else 'do'} {len(found.also) - 1} more" if found.also[1:] else ""
-        because = f" because “{ui.shortened(first.text, 100)}” {also}gives {first.rating}{more}"
+        more = f", like {len(found.also) - 1} more" if found.also[1:] else ""
+        because = f" because “{ui.shortened(first.text, 100)}” is {also}rated {first.rating}{more}"
     if before == after:
         return f"The label stays {after}{because}."
     return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"

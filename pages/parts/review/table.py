@@ -12,6 +12,7 @@ from core.labels import Policy
 from core.measures import Coefficient, weighted_kappa
 from core.project import Project, sources
 from core.review import Agreement, Cell, Judgments, Labels, Person, Side, machine, people, table_csv, table_latex
+from core.text import how_many
 from pages.parts.review import place
 from pages.parts.shared import address, ui
 
@@ -32,9 +33,9 @@ def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]
         found[f"judgments {source}"] = (name, Judgments(source, policy.min_judgment if policy else 1))
     if policy is not None:
         for name in graded:
-            found[f"grader {name}"] = (f"Grader by itself: {name}", machine(policy, name))
+            found[f"grader {name}"] = (f"Labels of {name} without overrides", machine(policy, name))
         for author in people(project):
-            found[f"person {author}"] = (f"Overrides of {author}", Person(author, policy.min_rating))
+            found[f"person {author}"] = (f"Overrides by {author}", Person(author, policy.min_rating))
     return found
 
 
@@ -47,7 +48,7 @@ def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, 
     names = list(found)
     other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
     chosen = []
-    for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "with (columns)", names[other])):
+    for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "With (columns)", names[other])):
         if anew or st.session_state.get(key) not in names:
             place.set_widget(key, names, usual)
         name = str(st.selectbox(title, names, format_func=lambda name: found[name][0], key=key))
@@ -130,13 +131,13 @@ def digits(found: Coefficient) -> str:
 def coefficients(found: Agreement) -> list[dict[str, str]]:
     """The coefficients of the whole table: name, value, what it is, and why it is undefined."""
     shown = {
-        "κ merged": (found.merged.kappa, "Cohen's kappa of relevant or not, on either side"),
-        "κ": (found.kappa, "Cohen's kappa of the values as they are"),
+        "κ merged": (found.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
+        "κ": (found.kappa, "Cohen's kappa of all values"),
         "κ linear": (
             weighted_kappa(found.table, "linear"),
-            "Weighted kappa: a disagreement weighs as much as the distance of the values",
+            "Weighted kappa: a disagreement counts by the distance between the values",
         ),
-        "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement weighs the square of the distance"),
+        "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
         "α": (found.alpha, "Krippendorff's alpha, ordinal"),
     }
     return [
@@ -153,32 +154,26 @@ def scales_differ(found: Agreement) -> bool:
 def missing(found: Agreement) -> str:
     """How many pairs are compared, and what is not because one side has nothing to say of it."""
     rated = "rating" in (found.left.noun, found.right.noun)
-    thing = "question for a passage" if rated else "passage"
-    left, right = found.left.noun, found.right.noun
-    what = f"a {left} and a {right}" if left != right else f"a {left} from both sides"
-    many = f"{thing}s" if not rated else "questions for passages"
-    verb = f"{thing} has" if found.n == 1 else f"{many} have"
-    lines = [f"{found.n:,} {verb} {what}: these are compared."]
-    for count, one, other in ((found.left_only, found.left, right), (found.right_only, found.right, left)):
+    things = "question–passage pairs" if rated else "passages"
+    lines = [f"Compared: {how_many(found.n, things)} with values on both sides."]
+    for count, other in ((found.left_only, found.right), (found.right_only, found.left)):
         if count:
-            lacks = f"no {other}" if left != right else "nothing from the other side"
-            have = "has" if count == 1 else "have"
-            lines.append(f"{count:,} more {have} a value of the {one} and {lacks}: left out, as missing is not zero.")
+            lines.append(f"Left out: {how_many(count, things)} without a value in {other}.")
     if found.n and scales_differ(found):
-        lines.append("The scales differ: framed cells count as agreement, and κ merged is the one to compare.")
+        lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
     return " ".join(lines)
 
 
 def downloads(found: Agreement) -> None:
     """Both tables as LaTeX and CSV; the files are made once somebody asks for them."""
     with st.popover(
-        "Tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
-        help="The tables as LaTeX and CSV",
+        "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
+        help="Export the tables as LaTeX or CSV",
     ) as box:  # fmt: skip
         if not box.open:
             return
         for merged, name in ((False, "agreement"), (True, "agreement-merged")):
-            what = "Merged table" if merged else "Table"
+            what = "Export merged table" if merged else "Export table"
             st.download_button(
                 f"{what} as LaTeX",
                 table_latex(found, merged),
