@@ -19,13 +19,12 @@ if not looking.generators(project):
     st.markdown(looking.WHAT)
     if lacking(project).answers:
         st.caption(
-            ":material/info: No query has gold answers, so GPT-Eval and whether an answer is right stay unknown. They"
-            " come with the queries: import a file with answers on the Home screen."
+            ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
+            " on the Home screen."
         )
     if current_answer_work(project) is None:
         st.container(key="no-answers").markdown(
-            "**Nobody has answered yet.** Generate answers here, or import those that a model wrote elsewhere on the"
-            " Home screen."
+            "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )
     asking.view(project, None)
     st.stop()

@@ -10,8 +10,8 @@ project = ui.project()
 looking.begin(project)
 if not looking.generators(project):
     ui.empty(
-        "There are no answers yet.",
-        "Generate some, or import them, on the Answers screen.",
+        "No answers yet.",
+        "Generate answers on the Answers screen, or import answers on the Home screen.",
         "answers",
         code="no-answers",
     )

@@ -15,7 +15,6 @@ SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {
     "test_adjudication_page.py": 1,
     "test_browser.py": 3,
-    "test_browser_answers.py": 4,
     "test_browser_boards.py": 1,
     "test_browser_review.py": 5,
     "test_failures_page.py": 4,

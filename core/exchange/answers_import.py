@@ -48,8 +48,8 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         if (known := before.get(one.student)) is not None and not known.sat_elsewhere:
             raise InputError(
                 "answers-made-here",
-                f"'{one.student}' sits exams here, so that its answers cannot come from a file.",
-                "Name the student otherwise in the file, or rename the file.",
+                f"Examinee '{one.student}' takes exams in this project, so its answers cannot be imported.",
+                "Give the examinee another name in the file, or rename the file.",
             )
         # Components that a file states count before those that a name states.
         levels = factors_in_name(one.student) | dict(known.factors if known else {})
@@ -69,8 +69,8 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         if others:
             raise InputError(
                 "answers-differ",
-                f"'{one.student}' has other answers to {how_many(len(others), 'items')} of {names} already.",
-                "An answer is never changed: give the student another name.",
+                f"{names} changes {how_many(len(others), 'answers')} that examinee '{one.student}' already has.",
+                "Stored answers cannot change. Give the examinee another name.",
             )
         counts["answers"] += len(answers)
         counts["new answers"] += add_answers(cursor, key, answers, None)
@@ -128,13 +128,13 @@ def _place_items(
             if kinds.get(item, "choice") != "choice":
                 raise InputError(
                     "item-without-choices",
-                    f"{item} of {names} is a question of the bank without choices.",
-                    "Name the items otherwise.",
+                    f"Item {item} of {names} is a question without choices in the question bank.",
+                    "Give the items other ids.",
                 )
             if words is not None and (known := words_by_id.get(item, words)) != words:
                 raise InputError(
                     "item-words-differ",
-                    f"The item {item} of {names} has other words than the item {item} that is known:"
+                    f"Item {item} of {names} differs from the item with this id in the question bank:"
                     f" {_shown(words)}; {_shown(known)}.",
                     "Give one of them another id.",
                 )

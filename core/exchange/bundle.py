@@ -20,17 +20,17 @@ BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20
 """The measures of the leaderboard in a bundle, the one that orders it first."""
 
 _WHAT = {
-    "qrels": "The labels, in trec_eval's four columns: query, 0, passage, {values}.\n"
-    "    Passages without a label are left out; see the counts in manifest.json.",
-    "manifest.json": "What the qrels rest on: bank version, grader, policy, counts, and the SHA-256 of the file.\n"
-    "    exam export qrels --manifest manifest.json -o FILE makes the qrels again from the project,\n"
-    "    exam export bundle --manifest manifest.json -o FILE all of this.",
-    "bank.jsonl": "The question bank at its version {version}, one question a line.",
-    "bank.csv": "The same for a spreadsheet.",
-    "leaderboard.tsv": "The systems by {measures}, with standard errors.",
-    "leaderboard.tex": "The same as LaTeX tables, one a measure.",
-    "overrides.csv": "What people rated otherwise than the grader, and why. Where `stale` is true, the question has\n"
-    "    other words in version {version} of the bank than when it was rated.",
+    "qrels": "Labels in the four columns of trec_eval: query, 0, passage, {values}.\n"
+    "    Passages without a label are left out; manifest.json has the counts.",
+    "manifest.json": "How the qrels were made: bank version, grader, scoring settings, counts, and their SHA-256.\n"
+    "    Reproduce the qrels: exam export qrels --manifest manifest.json -o FILE\n"
+    "    Reproduce this bundle: exam export bundle --manifest manifest.json -o FILE",
+    "bank.jsonl": "Version {version} of the question bank, one question per line.",
+    "bank.csv": "The question bank for spreadsheets.",
+    "leaderboard.tsv": "Leaderboards by {measures}, with standard errors.",
+    "leaderboard.tex": "The leaderboards as LaTeX tables, one per measure.",
+    "overrides.csv": "Assessors' ratings that replace the grader's, with reasons. If `stale` is true, the question\n"
+    "    in bank version {version} has another wording than the rated question.",
 }
 
 
@@ -76,6 +76,7 @@ def bundle(
 
 
 _ACT = "export bundle"
+_README = "README.txt"
 
 
 def bundled(project: Project) -> dict[int, dict[str, int | None]]:
@@ -96,7 +97,9 @@ def bundle_again(
     beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
-    """The bundle of a publication once more, to the byte, whatever was done to the project since.
+    """The bundle of a publication again, whatever was done to the project since.
+
+    Every file is the same to the byte, but README.txt may be worded differently if another version wrote it.
 
     Args:
         manifest: that of the bundle.
@@ -116,13 +119,13 @@ def bundle_again(
     acts = (json.loads(text) for (text,) in project.rows(_MADE, [_ACT]))
     recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
-        raise InputError("not-a-bundle", f"Publication {number} was not made as a bundle.", _QRELS_ONLY)
+        raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
     known = recorded.get("sha256")
     if cascades := [name for name in known or () if name.startswith("cascade-")]:
         raise InputError(
             "bundle-with-cascade",
-            f"The bundle of publication {number} has {', '.join(cascades)}. This version has no cascades, so it cannot"
-            " make the bundle again.",
+            f"The bundle of publication {number} has a cascade ({', '.join(cascades)}), which this version cannot"
+            " reproduce.",
             _QRELS_ONLY,
         )
     with as_published(project, manifest) as then:
@@ -130,13 +133,13 @@ def bundle_again(
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
         files = _files(then, publication, more)
     now = _hashes(files)
-    # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
-    if known is not None and known != now:
-        differing = sorted(name for name in known | now if known.get(name) != now.get(name))
+    # Bundles from before their hashes were recorded cannot be compared; their qrels have been. Another version may word
+    # the descriptions of the files differently.
+    if differing := known and sorted(name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)):
         raise ProjectError(
             "bundle-differs",
-            f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
-            "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
+            f"The bundle of publication {number} cannot be reproduced: {', '.join(differing)} would differ.",
+            f"A run may have been replaced since. {_QRELS_ONLY}",
         )
     packed = zipped(files)
     deliver(packed)
@@ -144,7 +147,7 @@ def bundle_again(
     return packed
 
 
-_QRELS_ONLY = "Make its qrels again: exam export qrels --manifest FILE -o OUT"
+_QRELS_ONLY = "Reproduce only the qrels: exam export qrels --manifest FILE -o OUT"
 _MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
 
 
@@ -170,13 +173,13 @@ def _files(project: Project, publication: Publication, more: Mapping[str, tuple[
         files["leaderboard.tex"] = "\n".join(latex).encode()
     files |= {name: content for name, (_, content) in more.items()}
     sentences = {name: sentence for name, (sentence, _) in more.items()}
-    return {**files, "README.txt": _readme(publication, sorted(files), sentences).encode()}
+    return {**files, _README: _readme(publication, sorted(files), sentences).encode()}
 
 
 def _readme(publication: Publication, names: list[str], sentences: Mapping[str, str]) -> str:
     manifest = publication.manifest
     values = {
-        "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
+        "values": f"1 from rating {manifest['policy']['min_rating']}, else 0"
         if manifest["qrels"]["values"] == "binary"
         else "label",
         "version": manifest["bank"]["version"],

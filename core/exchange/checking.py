@@ -25,10 +25,8 @@ from core.project import (
 LONGEST_EXAMPLE = 200
 """Characters of a row that is shown as an example."""
 
-RESTORE = "Restore a backup (exam restore), or make the project again of an export (exam import project)."
-MEND = (
-    "Something other than this program has changed the file: restore a backup (exam restore), or undo what was changed."
-)
+RESTORE = "Restore a backup (exam restore), or import an export of the project (exam import project)."
+MEND = "Another program changed the file. Restore a backup (exam restore), or undo that change."
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,8 @@ class Finding:
 
     def __str__(self) -> str:
         where = f"{self.table}: " if self.table else ""
-        example = f" (first: {self.example})" if self.example else ""
-        return f"{where}{self.reason}, {self.rows:,}×{example}. {self.todo}"
+        example = f"; first: {self.example}" if self.example else ""
+        return f"{where}{self.reason} ({self.rows:,} found{example}). {self.todo}"
 
 
 @dataclass(frozen=True)
@@ -78,19 +76,19 @@ class Check:
 
 def _blocks(project: Project, cursor: Cursor) -> Iterator[Fault]:
     for table, reason in unreadable_tables(cursor):
-        yield Fault(table, "unreadable-table", f"it cannot be read ({reason[:LONGEST_EXAMPLE]})", 1, None)
+        yield Fault(table, "unreadable-table", f"the table cannot be read ({reason[:LONGEST_EXAMPLE]})", 1, None)
 
 
 def _schema(project: Project, cursor: Cursor) -> Iterator[Fault]:
     known = migrations.names()
     if tuple(migrations.applied(cursor)) != known:
-        reason = f"its steps are not those of this version, which end with {known[-1]}"
+        reason = f"the schema steps differ from this version, which ends with {known[-1]}"
         yield Fault("migrations", "steps-differ", reason, 1, None)
         return
     expected, found = expected_objects(known), read_objects(cursor)
     for differing, state in ((expected - found, "missing"), (found - expected, "foreign")):
         for kind, _, name, *_ in sorted(differing)[:1]:
-            yield Fault(name, f"{state}-object", f"the {kind} is {state} or changed", len(differing), None)
+            yield Fault(name, f"{state}-object", f"{state} or changed {kind}", len(differing), None)
 
 
 def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
@@ -102,8 +100,8 @@ def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
 def _pool(project: Project, cursor: Cursor) -> Iterator[Fault]:
     due = f"({pool_rows(cursor)})"
     for code, reason, rows in (
-        ("not-pooled", "a pooled passage is missing", f"SELECT NULL FROM {due} due ANTI JOIN pool"),
-        ("wrongly-pooled", "a passage is pooled that is neither listed, judged, gold nor ranked high enough",
+        ("not-pooled", "a passage is missing in the pool", f"SELECT NULL FROM {due} due ANTI JOIN pool"),
+        ("wrongly-pooled", "a pooled passage is not listed, judged, gold or ranked high enough",
          f"SELECT pool.rowid FROM pool ANTI JOIN {due} due"),
     ):  # fmt: skip
         yield from broken(cursor, Rule("pool", "pool", code, reason, f"{rows} USING (query_key, passage_key)"))
@@ -118,21 +116,20 @@ def _publications(project: Project, cursor: Cursor) -> Iterator[Fault]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("file", "every block of the file can be read", RESTORE, _blocks),
-    Check("schema", "the tables, views and constraints are those of this version", MEND, _schema),
-    Check("values", "every value is one that its column can have (ratings on the grader's scale, ranks from 1, …)",
-          MEND),
-    Check("uniqueness", "what can be there once is there once", MEND),
-    Check("references", "every key points to a row that is there", MEND),
-    Check("orphans", "nothing is left of what was taken away", MEND),
-    Check("contents", "what is kept as JSON or YAML can be read; graders have the fingerprints of what they are", MEND),
-    Check("hashes", "prompts, published pools and manifests are those of their hashes", MEND),
-    Check("revisions", "bank versions and the revisions of every question follow one another without a gap", MEND),
-    Check("keys", "no key is in use that is still to be given out", MEND, _keys),
-    Check("pool", "the pool is what lists, judgments, gold texts and runs make it",
-          "Pool again: exam pool --depth N, with the depth that exam pool says.", _pool),
-    Check("publications", "what was published comes out again to the byte",
-          "Restore a backup from the time of the publication beside this project, and compare: exam restore.",
+    Check("file", "every block of the file is readable", RESTORE, _blocks),
+    Check("schema", "the tables, views and constraints match this version", MEND, _schema),
+    Check("values", "every value is valid for its column (ratings on the grader's scale, ranks from 1, …)", MEND),
+    Check("uniqueness", "no duplicate rows or keys", MEND),
+    Check("references", "every key points to an existing row", MEND),
+    Check("orphans", "no rows are left over from deleted data", MEND),
+    Check("contents", "stored JSON and YAML is readable, and graders match their fingerprints", MEND),
+    Check("hashes", "prompts, published pools and manifests match their hashes", MEND),
+    Check("revisions", "bank versions and the revisions of each question have no gaps", MEND),
+    Check("keys", "no key in use is above the last assigned key", MEND, _keys),
+    Check("pool", "the pool matches the lists, judgments, gold passages and runs",
+          "Pool again with exam pool --depth N. exam pool shows the current depth.", _pool),
+    Check("publications", "every publication can be reproduced byte for byte",
+          "Restore a backup from the time of the publication (exam restore), and compare it with this project.",
           _publications),
 )  # fmt: skip
 """What `exam check` looks at, in this order: what comes first may be why what follows is wrong."""
@@ -159,7 +156,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
         return project.read(look, whole=True)
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
-        told = f"this could not be looked at ({reason.removesuffix('.')})"
+        told = f"the check failed ({reason.removesuffix('.')})"
         return [Finding(one.name, "not-looked-at", "", told, 1, "", RESTORE)]
 
 

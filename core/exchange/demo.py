@@ -36,7 +36,7 @@ def make_demo(
         InputError: the file is there already.
         GradingError: grading failed.
     """
-    taken = InputError("project-exists", f"{path} is there already.", "Open it, or remove it first.")
+    taken = InputError("project-exists", f"{path} already exists.", "Open it, or delete it first.")
     if path.exists():
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)

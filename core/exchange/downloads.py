@@ -65,7 +65,7 @@ def runs_zip(project: Project) -> bytes:
         )
         files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
     if not files:
-        raise InputError("no-runs", "There are no runs to export.", "Import them: exam import runs FILE...")
+        raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
     return zipped(files)
 
 

@@ -102,7 +102,11 @@ def write_exam_items(
     new = {key: item for key, item in by_id.items() if key not in known}
     if len(new) < len(by_id):
         report.remark(
-            file, None, "item-known", "an item is in the bank already: it stays as it is", len(by_id) - len(new)
+            file,
+            None,
+            "item-known",
+            "an item is already in the question bank and stays unchanged",
+            len(by_id) - len(new),
         )
     questions = [
         Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
@@ -162,8 +166,8 @@ def _retrievals(
         if there and there != ranking:
             raise InputError(
                 "retrieval-differs",
-                f"There is a retrieval '{name}' with other rankings.",
-                "Import the exam under a name of its own (--source NAME).",
+                f"Retrieval '{name}' already exists with other rankings.",
+                "Import the exam under another name (--source NAME).",
             )
         if not there:
             put_retrieval(cursor, name, file, ranking, author)

@@ -40,9 +40,7 @@ def qrels(
         found, threshold = judgments(project, find_source(project, source)), policy.min_judgment
     if not found:
         # A source of judgments has at least one.
-        raise InputError(
-            "no-labels", "There are no labels to export.", how_to_grade(project, basis(project, policy).grader.spec)
-        )
+        raise InputError("no-labels", "No labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
     rows = (
         (query, passage, int(value >= threshold) if binary else value)
         for query, values in found.items()

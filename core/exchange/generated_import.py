@@ -38,8 +38,8 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
     if known is not None and not known.from_elsewhere:
         raise InputError(
             "answers-made-here",
-            f"'{name}' answers queries here, so that its answers cannot come from a file.",
-            "Give the file's model another name (--source).",
+            f"Generator '{name}' answers queries in this project, so its answers cannot be imported.",
+            "Give the model of this file another name (--source).",
         )
     keys = _text_keys(cursor, [one.query_id for one in read], file)
     key = put_answer_model(
@@ -66,8 +66,8 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
     if others:
         raise InputError(
             "answers-differ",
-            f"'{name}' has other answers than {how_many(len(others), 'answers')} of {file} already.",
-            "An answer is never changed: give the model of this file another name (--source).",
+            f"{file} changes {how_many(len(others), 'answers')} that generator '{name}' already has.",
+            "Stored answers cannot change. Give the model of this file another name (--source).",
         )
     return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}
 
@@ -99,7 +99,7 @@ def _text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str,
     if lost := [query_id for query_id in dict.fromkeys(query_ids) if query_id not in texts]:
         raise InputError(
             "unknown-query",
-            f"{file} names {how_many(len(lost), 'queries')} that the project does not have: {first_few(lost)}.",
+            f"{file} has {how_many(len(lost), 'unknown queries')}: {first_few(lost)}.",
             "Import the queries first.",
         )
     return {query_id: question_text_key(cursor, texts[query_id]) for query_id in dict.fromkeys(query_ids)}

@@ -29,11 +29,11 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
         InputError: the folder is not empty or cannot be written, or nothing is graded.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("file-exists", f"{folder} is not empty.", "Name a new folder.")
+        raise InputError("file-exists", f"{folder} is not empty.", "Use a new folder.")
     base = basis(project, policy or Policy())
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
-        raise InputError("no-labels", "No passage has a label yet.", "Grade first: exam grade")
+        raise InputError("no-labels", "No labels yet.", "Grade first: exam grade")
     ids = (
         "(SELECT question_key, question_id FROM questions UNION ALL"
         " SELECT query_key, query_id FROM queries) USING (question_key)"

@@ -25,6 +25,7 @@ from core.project import (
     write_judged_keys,
     write_stated_rankings,
 )
+from core.text import how_many
 from core.types import GraderSpec, Question
 
 
@@ -184,7 +185,9 @@ class GradedImport:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
             for run in whole:
-                report.remark(names, None, "run-kept", f"the run {run} came whole from {known[run]}: that one is kept")
+                report.remark(
+                    names, None, "run-kept", f"run {run} was imported completely from {known[run]} and is kept"
+                )
             runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
             if repeated := write_stated_rankings(
                 self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
@@ -193,7 +196,7 @@ class GradedImport:
                     names,
                     None,
                     "repeated-ranks",
-                    f"{repeated} rankings state a rank twice: their passages are counted anew",
+                    f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
                 )
             self.counts["runs"] = len(runs)
         if self.files.judged.topics:
@@ -209,19 +212,18 @@ class GradedImport:
                 names,
                 None,
                 "grade-known",
-                f"{same} grades are about a question text and passage text that have a grade: the first is kept",
+                f"{how_many(same, 'grades')} skipped: the same question and passage texts already have a grade",
             )
         if self.textless:
             report.remark(
-                names, None, "no-passage-text", f"{self.textless} grades are of passages without a text: left out"
+                names, None, "no-passage-text", f"{how_many(self.textless, 'grades')} skipped: the passage has no text"
             )
         if self.differing:
             report.remark(
                 names,
                 None,
                 "differing-grade",
-                f"{self.differing} grades differ from what the same grader said of the same texts before:"
-                " the known grade is kept",
+                f"{how_many(self.differing, 'grades')} skipped: the grader already graded these texts differently",
             )
         let_go(self.cursor)
         refresh_pool(self.cursor)

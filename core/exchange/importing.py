@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from core.atomic_files import WorkingFolder
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
-from core.errors import FileError, InputError, Problem, Report
+from core.errors import FileError, InputError, Problem, Report, unknown_name
 from core.exchange.answers_import import write_answers, write_factors
 from core.exchange.exam_import import bank_version, write_exam_items
 from core.exchange.generated_import import write_answer_verdicts, write_generated
@@ -61,7 +61,7 @@ from core.project import (
     write_judgments,
     write_responses,
 )
-from core.text import first_few
+from core.text import first_few, how_many
 from core.types import Board, Query, Question
 
 
@@ -147,9 +147,9 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
     order = list(IMPORTERS)
     for group in groups:
         if group.kind not in order:
-            raise InputError("unknown-kind", f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
+            raise unknown_name("unknown-kind", "kind of file", group.kind, order)
         if not group.sources:
-            raise InputError("no-file-named", "There is no file to import.", "Name at least one.")
+            raise InputError("no-file-named", "No file to import.", "Name at least one file.")
     project.require("import files", author=author)
     groups = sorted(groups, key=lambda group: order.index(group.kind))
     with WorkingFolder(project.working_folder) as folder:
@@ -201,14 +201,14 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
         apart = any(one.kind in ("judgments", "leaderboard") for one in going)
         raise InputError(
             "would-replace",
-            f"{files}: this would replace {first_few(going, '; ')}. Nothing was imported.",
-            "Where that is meant, say so (--replace): what goes is kept and can be brought back."
-            + (" Under another name (--source) both stay." if apart else ""),
+            f"{files}: this import would replace {first_few(going, '; ')}. Nothing was imported.",
+            "To replace anyway, add --replace. You can restore the earlier version later."
+            + (" To keep both, import under another name (--source)." if apart else ""),
         )
 
 
-_NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
-_MEND = "Nothing was imported. Mend the file and import it again, or leave it out of the import."
+_NAME_QUERIES = "Import these queries, or a question bank with them, first. Or skip unknown queries (--skip-unknown)."
+_MEND = "Nothing was imported. Correct the file and import it again, or leave it out."
 
 
 Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
@@ -236,7 +236,7 @@ def _queries(sources: Sequence[Source], report: Report, options: Options, folder
     for source in sources:
         for query in queries.read_queries(source, report):
             if found.setdefault(query.query_id, query) != query:
-                reason = f"query {query.query_id} is in another of the files with another content"
+                reason = f"query {query.query_id} has different content in another file"
                 report.refuse(source.name, None, "duplicate-query", reason)
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
@@ -367,16 +367,16 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
             names,
             None,
             "words-given",
-            f"questions known by id only that get their words from this file: {words.given}; what was graded under"
-            " their ids is now about these words, in every version of the bank",
+            f"this file adds the text of {how_many(words.given, 'questions')} known only by id; grades for the ids now"
+            " apply to this text in every bank version",
         )
     if words.apart:
         report.remark(
             names,
             None,
             "words-apart",
-            f"questions known by id only to which people gave these words before: {words.apart}; what was graded under"
-            " their ids stays with the ids",
+            f"assessors had already added this text to {how_many(words.apart, 'questions')} known only by id;"
+            " grades for the ids do not apply to this text",
         )
 
 
@@ -404,12 +404,11 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
     questions = [question for question in part.questions if question.query_id not in unknown]
     if unknown:
         rest = len(part.questions) - len(questions)
-        counts = f"questions: {rest}, queries: {len(unknown)}"
         report.remark(
             source.name,
             None,
             "unknown-query",
-            f"left out what is asked of queries that the project does not have ({counts})",
+            f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
         )
     return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
 
@@ -429,7 +428,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
             names,
             None,
             "questions-stay",
-            f"{len(rest)} questions of these queries are not in the file: they stay as they are",
+            f"{how_many(len(rest), 'questions')} of these queries left unchanged: not in the file",
         )
 
 
@@ -493,15 +492,15 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
     """Refuse a board most of whose systems are queries or passages of the project, or told apart by its queries."""
     systems = {row.run for row in board.rows}
-    for named, what in ((systems, "systems"), (board.apart, "cells that tell rows apart")):
+    for named, what in ((systems, "systems"), (board.apart, "cells in text columns")):
         for table, noun in (("queries", "query"), ("passages", "passage")):
             known = cursor.execute(
                 f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))", [list(named)]
             ).fetchall()
             if 2 * len(known) > len(named):
                 reason = (
-                    f"the {what} are {table} of the project, as {known[0][0]}: this is no leaderboard by system; call a"
-                    " column of queries query, and import judgments as qrels, rankings as runs"
+                    f"the {what} are {table} of the project, such as {known[0][0]}, so this is not a leaderboard of"
+                    " systems; name a column of queries 'query', and import judgments as qrels and rankings as runs"
                 )
                 report.refuse(source.name, None, "not-a-leaderboard", reason)
                 return
@@ -519,7 +518,7 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
             for one in read(source, report, options.source):
                 if any(one.student == each.student and one.verdicts.keys() & each.verdicts for each in found):
                     reason = (
-                        f"another file has the student {one.student} and the same items, too: import each with --name"
+                        f"another file has the same items of examinee {one.student}; import each with its own --name"
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
                 found.append(one)
@@ -571,7 +570,7 @@ def _by_name(
         name = (options.source if len(sources) == 1 else None) or source.stem
         if name in found:
             report.refuse(
-                source.name, None, "duplicate-file-name", f"another file has the name {name}, too; rename one of them"
+                source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
             )
         found[name] = (source.name, read(source, report))
     return found

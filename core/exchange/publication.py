@@ -123,20 +123,20 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     try:
         manifest = json.loads(data)
     except ValueError as error:
-        raise InputError("not-a-manifest", f"{name}: this is no manifest ({error}).", _WHICH) from error
+        raise InputError("not-a-manifest", f"{name} is not a manifest ({error}).", _WHICH) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError("not-a-manifest", f"{name}: this is no manifest of published qrels.", _WHICH)
+        raise InputError("not-a-manifest", f"{name} is not a manifest of published qrels.", _WHICH)
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
             "unknown-format-version",
-            f"{name}: the manifest has the format version {version}, but this program knows {FORMAT_VERSION}.",
+            f"{name} has unknown format version {version}; this program reads version {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote it, or a newer one.",
         )
     return manifest
 
 
-_WHICH = "Give the manifest that was written when the qrels were published."
+_WHICH = "Use the manifest that was written when the qrels were published."
 
 
 def publications(project: Project) -> list[Manifest]:
@@ -178,8 +178,8 @@ def remade(project: Project, manifest: Manifest) -> bytes:
         if found != manifest["qrels"]["sha256"]:
             raise ProjectError(
                 "publication-differs",
-                f"Publication {manifest['publication']} cannot be made again: the qrels would have the SHA-256 {found},"
-                f" not {manifest['qrels']['sha256']}, because {_why(then, manifest, policy)}.",
+                f"Publication {manifest['publication']} cannot be reproduced because {_why(then, manifest, policy)}."
+                f" The SHA-256 of the qrels would be {found}, not {manifest['qrels']['sha256']}.",
                 "Nothing was written. Use a copy of the project from the time of the publication.",
             )
     return content
@@ -197,7 +197,9 @@ def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
     differing = [name for part in now for name in _differing(manifest[part], now[part], part)]
     if differing:
         return f"these facts changed: {', '.join(differing)}"
-    return f"ratings changed, or version {__version__} derives labels otherwise than {manifest['software']['version']}"
+    return (
+        f"ratings changed, or version {__version__} derives labels differently from {manifest['software']['version']}"
+    )
 
 
 @contextmanager
@@ -211,7 +213,7 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     if named.get("id") != project.value("SELECT value FROM settings WHERE name = 'project_id'"):
         raise InputError(
             "manifest-of-another-project",
-            f"The manifest is of the project {named.get('name')} ({named.get('id')}), not of {project.name}.",
+            f"The manifest belongs to project {named.get('name')} ({named.get('id')}), not to {project.name}.",
             "Open that project, or a copy of it.",
         )
     stored = project.value(
@@ -221,14 +223,14 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     if stored is None:
         raise InputError(
             "unknown-publication",
-            f"This copy of the project has no publication {manifest.get('publication')}.",
+            f"Unknown publication {manifest.get('publication')} in this copy of the project.",
             "Use the copy in which it was published, or a newer one.",
         )
     if differing := list(_differing(json.loads(stored), manifest)):
         raise InputError(
             "manifest-changed",
-            f"The manifest is not the one that was published: {', '.join(differing)} differ.",
-            "Use the file as it was written.",
+            f"The manifest differs from the published one in {', '.join(differing)}.",
+            "Use the file as it was published.",
         )
     with past(project, int(manifest["publication"])) as found:
         yield found
@@ -288,4 +290,4 @@ def _differing(one: Any, other: Any, name: str = "") -> Iterator[str]:
             inner = f"{name}.{field}" if name else field
             yield from _differing(one.get(field, _ABSENT), other.get(field, _ABSENT), inner)
     elif one != other:
-        yield name or "all of it"
+        yield name or "everything"

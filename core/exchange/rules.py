@@ -34,7 +34,7 @@ from core.project import (
     quoted_name,
     read_schedule,
 )
-from core.text import LONGEST_ID, fault_of_id
+from core.text import LONGEST_ID, fault_of_id, how_many
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 LARGEST_KEY = 1 << 30
@@ -64,8 +64,8 @@ class Fault:
     first: int | None
 
     def __str__(self) -> str:
-        where = "" if self.first is None else f" (row {self.first:,}{'' if self.rows == 1 else ' is the first'})"
-        return f"{self.rows:,} row{'' if self.rows == 1 else 's'}: {self.reason}{where}"
+        where = "" if self.first is None else f" (first: row {self.first:,})"
+        return f"{how_many(self.rows, 'rows')}: {self.reason}{where}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _once(table: str, *columns: str) -> Rule:
     given = " AND ".join(f"{quoted_name(column)} IS NOT NULL" for column in columns)
     return Rule(
         "uniqueness", table, f"repeated_{'_'.join(columns)}".replace("_", "-"),
-        f"the same {' and '.join(map(_called, columns))} twice",
+        f"duplicate {' and '.join(map(_called, columns))}",
         f"SELECT t.rowid FROM {rows} t SEMI JOIN"
         f" (SELECT {names} FROM {rows} WHERE {given} GROUP BY ALL HAVING count(*) > 1) USING ({names})",
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _points(table: str, column: str, other: str, key: str) -> Rule:
     ignored = f" AND value <> {NO_JOB}" if column == "job_key" else ""
     return Rule(
         "references", table, f"unknown_{column}".replace("_", "-"),
-        f"the {_called(column)} is not among the {other.replace('_', ' ')}",
+        f"unknown {_called(column)}: not in the table {other}",
         f"SELECT row FROM (SELECT {values} AS value, rowid AS row FROM {table}) s"
         f" ANTI JOIN {other} o ON o.{key} = s.value WHERE value IS NOT NULL{ignored}",
     )  # fmt: skip
@@ -499,7 +499,7 @@ RULES: Final = (
         )
     ),
     *(
-        _value(table, "invalid-turn", "turn BETWEEN 1 AND 2", "the turn is neither the first nor the second")
+        _value(table, "invalid-turn", "turn BETWEEN 1 AND 2", "the turn is not 1 or 2")
         for table in ("audit_claims", "audit_verdicts")
     ),
     *(
@@ -518,9 +518,9 @@ RULES: Final = (
         )
     ),
     _value("question_texts", "no-text-or-placeholder", "text IS NOT NULL OR placeholder IS NOT NULL",
-           "a question has neither words nor an id"),
+           "a question has neither a text nor an id"),
     _value("pool", "pool-text-differs", "t.text_key IS NOT DISTINCT FROM p.text_key",
-           "a pooled passage has another text than the passage", "JOIN passages p USING (passage_key)"),
+           "the pool has a different text of the passage", "JOIN passages p USING (passage_key)"),
     _value("bank_versions", "missing-bank-version", "version BETWEEN 1 AND (SELECT count(*) FROM bank_versions)",
            "a bank version is missing"),
     _value("question_revisions", "weight-out-of-range", f"abs(weight) <= {MAX_WEIGHT}",
@@ -532,11 +532,11 @@ RULES: Final = (
            "a revision follows a revision of another question",
            "LEFT JOIN question_revisions r ON r.revision_key = t.parent_revision"),
     _value("drafts", "unknown-base-version", "base_version BETWEEN 0 AND (SELECT count(*) FROM bank_versions)",
-           "a draft begins from an unknown version"),
+           "an unsaved change starts from an unknown bank version"),
     _value("draft_steps", "step-out-of-range", f"step BETWEEN 1 AND {LARGEST_KEY}",
-           "the number of a step is out of range"),
+           "the step number is out of range"),
     _value("graders", "scale-out-of-range", f"max_rating BETWEEN 1 AND {MAX_RATING}",
-           f"the scale does not end at 1 to {MAX_RATING}"),
+           f"the highest rating of the scale is not from 1 to {MAX_RATING}"),
     _value("grades", "rating-off-scale", "rating BETWEEN 0 AND g.max_rating", "the rating is not on the grader's scale",
            "JOIN graders g USING (grader_key)"),
     _value("grades", "invalid-distribution", f"distribution IS NULL OR (len(distribution) <= {MAX_RATING + 1} AND"
@@ -544,19 +544,20 @@ RULES: Final = (
            "the probabilities of ratings are not numbers from 0 to 1"),
     _value("call_batches", "batch-without-id", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
            " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent, but its id is missing"),
-    _value("call_batch_pairs", "place-below-0", "place >= 0", "the place in a batch is below 0"),
+    _value("call_batch_pairs", "place-below-0", "place >= 0", "the position in a batch is below 0"),
     _value("kept_replies", "neither-answer-nor-error", "(content IS NULL) = (error IS NOT NULL)",
-           "a reply has neither or both of an answer and an error"),
+           "a reply needs either an answer or an error"),
     _value("publications", "unknown-grades", "grades BETWEEN 0 AND (SELECT count(*) FROM grades)"
-           " AND failures BETWEEN 0 AND (SELECT count(*) FROM failures)", "it counts grades that are missing"),
+           " AND failures BETWEEN 0 AND (SELECT count(*) FROM failures)",
+           "the publication counts grades that are missing"),
     _value("responses", "words-below-0", "words >= 0", "the number of words is below 0"),
     _value("response_sentences", "sentence-out-of-passage",
            "0 <= begins AND begins <= ends AND ends <= coalesce(length(x.text), ends)",
-           "a sentence does not lie in its passage",
+           "a sentence is outside its passage",
            "JOIN passages p USING (passage_key) LEFT JOIN passage_texts x ON x.text_key = p.text_key"),
     _value("gold_runs", "several-gold-runs", "(SELECT count(*) FROM gold_runs) = 1",
-           "several runs hold the gold texts"),
-    _value("students", "k-out-of-range", "k >= 1 AND icl >= 0", "k is below 1, or icl below 0"),
+           "several runs hold gold passages"),
+    _value("students", "k-out-of-range", "k >= 1 AND icl >= 0", "k is below 1, or icl is below 0"),
     _value("student_factors", "invalid-factor", f"{_id('factor')} AND length(level) > 0",
            "a factor or its level has no name"),
     _value("answers", "neither-answer-nor-reason", "(correct IS NULL) = (reason IS NOT NULL)",
@@ -567,108 +568,111 @@ RULES: Final = (
     _value("queries", "no-first-answer", "further_answers IS NULL OR answer IS NOT NULL",
            "there are further answers, but the first one is missing"),
     _value("answer_jobs", "not-one-model", "(generator_key IS NULL) <> (judge_key IS NULL)",
-           "it has neither or both of a generator and a judge"),
+           "the job needs either a generator or an answer check"),
     _value("generated_answers", "neither-answer-nor-reason", "(text_key IS NULL) = (reason IS NOT NULL)",
-           "an answer has neither or both of a text and a reason for its absence"),
+           "an answer needs either a text or a reason why it is missing"),
     _value("generated_answers", "unknown-context", "(context_keys IS NULL) = (run IS NOT NULL)",
-           "an answer has neither or both of passages and a run"),
+           "an answer needs either passages or a run"),
     _value("generated_answers", "settings-out-of-range",
            "draw >= 1 AND k >= 1 AND seed >= 0 AND shortened >= 0 AND temperature >= 0",
            "a draw, k, seed, temperature or length is out of range"),
     _value("comparisons", "neither-rating-nor-reason", "(rating IS NULL) = (reason IS NOT NULL)",
-           "a comparison has neither or both of a rating and a reason for its absence"),
+           "a comparison needs either a rating or a reason why it is missing"),
     _value("comparisons", "no-reference", "len(reference_keys) > 0", "the reference answers are missing"),
-    _value("answer_verdicts", "no-source", "length(source) > 0", "the source of a verdict has no name"),
+    _value("answer_verdicts", "no-source", "length(source) > 0", "a human result has no source"),
     _value("answer_cases", "k-out-of-range", "k >= 1", "k is below 1"),
     _value("answer_cases", "invalid-case",
            "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')", "a case is not a letter"),
     _value("freezes", "no-request", "length(url) > 0 AND length(asked) > 0", "the address or the request is empty"),
     _value("freezes", "not-a-count", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries",
-           "the number of queries or of failed ones is invalid"),
+           "the number of queries or of failed queries is invalid"),
     _value("freezes", "half-ended", "(ended_at IS NULL) = (queries IS NULL) AND (ended_at IS NULL) = (failed IS NULL)",
-           "a freeze is neither open nor ended"),
+           "the snapshot is neither open nor ended"),
     _value("frozen_queries", "freeze-ended",
-           "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)", "the freeze has ended"),
+           "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)", "the snapshot has ended"),
     _value("frozen_queries", "time-below-0", "seconds >= 0", "the time is below 0"),
     _value("audits", "judgment-out-of-range", f"highest BETWEEN 1 AND {LARGEST}",
            "the highest judgment is out of range"),
     _value("audits", "settings-out-of-range",
            "batch_size >= 1 AND looks >= 1 AND alpha > 0 AND alpha < 1 AND seed >= 0",
-           "the looks or the size of a batch are below 1, the seed below 0, or alpha is not between 0 and 1"),
+           "the batch size, number of looks, alpha or seed is out of range"),
     _value("audit_batches", "settings-out-of-range", "number >= 1 AND size >= 1 AND seed >= 0",
            "the number, size or seed of a batch is out of range"),
     _value("audit_chances", "chance-out-of-range", "chance > 0 AND chance <= 1",
-           "a chance is not above 0 and up to 1"),
+           "a sampling probability is not above 0 and at most 1"),
     _value("audit_chances", "size-below-0", "size >= 0", "the size is below 0"),
-    _value("audit_chances", "known-and-drawn", "NOT drawn OR known IS NULL", "a known passage was drawn"),
+    _value("audit_chances", "known-and-drawn", "NOT drawn OR known IS NULL", "an already judged passage was drawn"),
     _value("audit_chances", "doubled-and-not-drawn", "drawn OR NOT doubled",
-           "a passage that was not drawn is to be judged twice"),
+           "a passage is to be judged twice but was not drawn"),
     _value("audit_verdicts", "invalid-verdict", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
-           f"the verdict is not one of {', '.join(SAID)}, or does not fit its value"),
+           f"the result is not one of {', '.join(SAID)}, or does not match its value"),
     _value("members", "no-name", "length(identity) > 0 AND length(name) > 0", "a person has no identity or no name"),
     _value("guidelines", "too-long", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
     _value("doubles", "wanted-out-of-range", f"wanted BETWEEN 2 AND {MOST_WANTED}",
-           f"the number of people is not from 2 to {MOST_WANTED}"),
-    _value("doubles", "no-passage", "passage_keys IS NULL OR len(passage_keys) > 0", "it has no passages"),
+           f"the number of assessors is not from 2 to {MOST_WANTED}"),
+    _value("doubles", "no-passage", "passage_keys IS NULL OR len(passage_keys) > 0",
+           "the double assignment has no passages"),
     _value("doubles", "half-ended", "(ended_by IS NULL) = (ended_at IS NULL)",
-           "the author or the time of its end is missing"),
+           "the author or the time of the end is missing"),
     _value("doubles", "overlapping-doubles",
            "ended_at IS NOT NULL OR NOT EXISTS (SELECT * FROM doubles d WHERE d.query_key = t.query_key AND"
            " d.double_key < t.double_key AND d.ended_at IS NULL AND (d.passage_keys IS NULL OR t.passage_keys IS NULL"
-           " OR list_has_any(d.passage_keys, t.passage_keys)))", "another open one has a passage of it"),
+           " OR list_has_any(d.passage_keys, t.passage_keys)))",
+           "another open double assignment has one of the passages"),
     _value("double_turns", "no-name", "length(name) > 0", "a person has no name"),
     _value("adjudications", "value-out-of-range",
            f"value BETWEEN 0 AND if(question_key IS NULL, {max(SCALE)}, {MAX_RATING})", "a decision is out of range"),
     _value("adjudications", "override-differs",
            "(override_key IS NOT NULL) = (question_key IS NOT NULL AND value IS NOT NULL)",
-           "a decision on a rating has no override, or another decision has one"),
+           "a decision on a rating has no override, or a decision on a judgment has one"),
     _value("dues", "time-out-of-range", f"due BETWEEN DATE '{_EARLIEST:%Y-%m-%d}' AND DATE '{_LATEST:%Y-%m-%d}'",
-           "the due day is out of range"),
+           "the due date is out of range"),
     _value("query_marks", "no-name", "length(author) > 0", "the author is missing"),
     *(_once(table, *columns) for table, columns in KEYS),
     *(_points(*line) for line in REFERENCES),
     _orphan("questions", "no-revision", "question_revisions USING (question_key)", "a question has no revision"),
     _orphan("bank_versions", "no-revision", "question_revisions USING (version)",
-            "a bank version has no revision of its own"),
+            "a bank version has no revision"),
     _orphan("published_pools", "no-publication", "publications USING (pool_key)", "a pool has no publication"),
     _orphan("publications", "no-pool", "published_passages USING (pool_key)", "a publication has no pool"),
-    _orphan("replacements", "no-activity", "activity USING (activity_key)", "a replacement is missing in the log"),
+    _orphan("replacements", "no-activity", "activity USING (activity_key)",
+            "a replacement is missing in the activity log"),
     _orphan("audit_batches", "no-passage", "audit_chances USING (batch_key)", "a batch has no passage"),
-    _read("contents", "settings", "invalid-schedule", "the schedule of backups cannot be read", "value", read_schedule,
+    _read("contents", "settings", "invalid-schedule", "the backup schedule cannot be read", "value", read_schedule,
           f"WHERE name = '{SETTING_OF_BACKUPS}'"),
-    _read("contents", "settings", "invalid-prices", "a price of a model is invalid", "value", _are_prices,
+    _read("contents", "settings", "invalid-prices", "the price of a model is invalid", "value", _are_prices,
           "WHERE name = 'prices'"),
-    _read("contents", "settings", "invalid-item-filters", "a threshold of a filter is not a number", "value",
+    _read("contents", "settings", "invalid-item-filters", "the threshold of a filter is not a number", "value",
           _are_filters, "WHERE name = 'item filters'"),
     _read("contents", "graders", "invalid-grader", "the grader cannot be read", SPEC_COLUMNS,
           lambda *row: stored_spec(row).in_form),
-    _read("contents", "graders", "fingerprint-differs", "the fingerprint is that of another grader",
+    _read("contents", "graders", "fingerprint-differs", "the fingerprint does not match the grader",
           f"fingerprint, {SPEC_COLUMNS}", lambda fingerprint, *row: fingerprint in stored_spec(row).fingerprints),
-    _read("contents", "drafts", "invalid-draft", "the draft is not a question", "content, question_id",
+    _read("contents", "drafts", "invalid-draft", "the unsaved change is not a question", "content, question_id",
           lambda content, question_id: _is_question(json.loads(content), question_id)),
-    _read("contents", "draft_steps", "invalid-draft", "the draft is not a question", 'question_id, "before", "after"',
-          _is_step),
-    _read("contents", "prompts", "invalid-prompt", "the prompt cannot be read, or has another name", "name, content",
+    _read("contents", "draft_steps", "invalid-draft", "the unsaved change is not a question",
+          'question_id, "before", "after"', _is_step),
+    _read("contents", "prompts", "invalid-prompt", "the prompt cannot be read, or its name differs", "name, content",
           lambda name, content: read_prompt(content, name).name == name),
     _read("contents", "audits", "invalid-measure", "the measure cannot be audited", "measure", linear_measure),
-    _read("contents", "audits", "invalid-policy", "the policy cannot be read", "policy",
+    _read("contents", "audits", "invalid-policy", "the scoring settings cannot be read", "policy",
           lambda policy: Policy(**json.loads(policy))),
     _read("contents", "audits", "invalid-goal", "the goal cannot be read", "goal", _is_goal),
     _read("contents", "frozen_queries", "invalid-response", "the response of the target cannot be read", "given",
           _is_given),
-    _read("hashes", "prompts", "hash-differs", "the hash is that of another prompt", "hash, content",
+    _read("hashes", "prompts", "hash-differs", "the hash does not match the prompt", "hash, content",
           lambda digest, content: read_prompt(content, "prompt").hash == digest),
-    _read("hashes", "publications", "manifest-differs", "the manifest is that of another publication",
+    _read("hashes", "publications", "manifest-differs", "the manifest belongs to another publication",
           "manifest, publication_key", lambda manifest, key: json.loads(manifest).get("publication") == key),
-    Rule("hashes", "published_pools", "hash-differs", "the passages do not have the hash of the pool",
+    Rule("hashes", "published_pools", "hash-differs", "the hash does not match the pooled passages",
          "SELECT rowid FROM published_pools o WHERE sha256 <> (SELECT " + POOL_SHA256 + " FROM published_passages p"
          " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE p.pool_key = o.pool_key)"),
-    Rule("revisions", "bank_versions", "gap-in-versions", "the numbers of versions have a gap",
+    Rule("revisions", "bank_versions", "gap-in-versions", "the version numbers have a gap",
          "SELECT rowid FROM bank_versions QUALIFY version <> row_number() OVER (ORDER BY version)"),
-    Rule("revisions", "question_revisions", "parent-differs", "a revision does not follow the one before it",
+    Rule("revisions", "question_revisions", "parent-differs", "a revision does not follow the previous revision",
          "SELECT rowid FROM question_revisions QUALIFY parent_revision IS DISTINCT FROM"
          " lag(revision_key) OVER (PARTITION BY question_key ORDER BY version)"),
-    Rule("revisions", "question_revisions", "revision-out-of-order", "a later revision has a lower number",
+    Rule("revisions", "question_revisions", "revision-out-of-order", "a later revision has a lower key",
          "SELECT rowid FROM question_revisions QUALIFY revision_key <="
          " lag(revision_key) OVER (PARTITION BY question_key ORDER BY version)"),
 )  # fmt: skip
@@ -703,9 +707,11 @@ def rules_of(cursor: Cursor, tables: Collection[str]) -> Iterator[Rule]:
             in_range = f"{name} BETWEEN {least} AND {LARGEST_KEY}"
             yield _value(table, "key-out-of-range", in_range, f"{column} is out of range")
             late = f"SELECT rowid FROM {quoted_name(table)} t WHERE {name} > ({_LAST_KEY})"
-            yield Rule("keys", table, "key-not-given-out", f"{column} is above the last key that was given out", late)
+            yield Rule("keys", table, "key-not-given-out", f"{column} is above the last assigned key", late)
         if column == "replacement_key" and table != "replacements":
-            yield _orphan(table, "no-replacement", "replacements USING (replacement_key)", "belongs to no replacement")
+            yield _orphan(
+                table, "no-replacement", "replacements USING (replacement_key)", "the row belongs to no replacement"
+            )
     for table, columns in cursor.execute(
         "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
         " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND table_name IN (SELECT unnest(?)) ORDER BY ALL",

@@ -36,13 +36,13 @@ _SCHEMA = pa.schema(
 )
 
 _REMARKS = {
-    "tied": "the score ties with another; ties are ordered by passage id, as trec_eval does",
-    "contradicts": "the rank contradicts the order of the scores; the scores count",
-    "unreadable": "no rank that is a number; the scores count",
+    "tied": "tied score; ties are ordered by passage id, as in trec_eval",
+    "contradicts": "the rank contradicts the scores; the scores count",
+    "unreadable": "the rank is not a number; the scores count",
 }
 """What a note says, by what is odd about a line."""
 
-_REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
+_REPEATED = "the query already has this passage; the better score is kept (trec_eval would refuse)"
 
 
 class RunFiles:
@@ -148,7 +148,7 @@ class RunImport:
             left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
             for run, (source, tag) in enumerate(self.found):
                 if run not in left:
-                    self.report.refuse(source.file, None, "nothing-left", f"the run {quoted(tag)}: {NOTHING_LEFT}")
+                    self.report.refuse(source.file, None, "nothing-left", f"run {quoted(tag)}: {NOTHING_LEFT}")
 
     def write(self) -> dict[str, int]:
         """Write the runs; one of the same name and file gives way to the new one.
@@ -197,15 +197,13 @@ class RunImport:
                 # That name, too, may be another run's, of this import or of another file: neither may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
                 called = next(each for each in _numbered(called) if each not in others)
-                renamed.append(f"{name} is called {called}")
+                renamed.append(f"{name} to {called}")
             free.append(called)
         if replaced:
-            reason = f"what the project had of runs of the same names gives way to these files: {first_few(replaced)}"
+            reason = f"earlier versions of these runs are replaced: {first_few(replaced)}"
             self.report.remark(self.found[0][0].file, None, "runs-replaced", reason)
         if renamed:
-            reason = (
-                f"runs of other files have the names already, so runs are called by their files: {first_few(renamed)}"
-            )
+            reason = f"runs of other files already have these names; renamed {first_few(renamed)}"
             self.report.remark(self.found[0][0].file, None, "runs-renamed", reason)
         return free
 
@@ -302,12 +300,10 @@ def _numbered(name: str) -> Iterator[str]:
         yield f"{name}-{number}"
 
 
-NOTHING_LEFT = "none of its queries is in the project, so nothing of it would be left"
+NOTHING_LEFT = "all queries are unknown, so there is nothing to import"
 
 
 def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
     """What is said of a query that the project does not have, and of so many others."""
     named = f"{query_id} and {others} more" if others else query_id
-    if left_out:
-        return f"left out the unknown query {named}"
-    return f"the query {named} {'are' if others else 'is'} not in the project"
+    return f"unknown query {named}{': skipped' if left_out else ''}"

@@ -56,9 +56,9 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
             note_unread(row, (QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
             if found.setdefault((one.query_id, one.answer), one) != one:
                 raise Refused(
-                    "contradicting-lines", f"the same answer to query {one.query_id} has another verdict above"
+                    "contradicting-lines", f"the same answer to query {one.query_id} has another result above"
                 )
-    report.require(found, source.name, "verdicts")
+    report.require(found, source.name, "results")
     return list(found.values())
 
 
@@ -81,8 +81,8 @@ def _is_record(beginning: Beginning) -> bool:
 
 KIND = FileKind(
     name="answer-verdicts",
-    title="Verdicts on answers",
-    what="what people say of answers: JSONL with query_id, answer and acceptable",
+    title="Human results for answers",
+    what="answers that people marked as right or wrong: JSONL with query_id, answer and acceptable",
     extensions=("jsonl",),
     read=read_answer_verdicts,
     write=write_answer_verdicts,

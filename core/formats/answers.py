@@ -62,7 +62,10 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
             note_unread(row, (QUERY_KEYS, ("run",), ("answer",)), source.name, number, report)
             place = (one.query_id, one.run, one.k, one.draw)
             if found.setdefault(place, one) is not one:
-                raise Refused("duplicate-answer", f"query {one.query_id} has an answer from {one.run} there already")
+                raise Refused(
+                    "duplicate-answer",
+                    f"query {one.query_id} already has an answer from {one.run} with this k and draw",
+                )
     report.require(found, source.name, "answers")
     return list(found.values())
 
@@ -79,10 +82,10 @@ def _answer(row: dict[str, Any]) -> WrittenAnswer:
     if run == GOLD:
         k = None
     elif type(k) is not int or not 1 <= k <= MOST:
-        raise Refused("invalid-number", "k is no whole number from 1")
+        raise Refused("invalid-number", "k is not a whole number from 1")
     draw = row.get("draw", 1)
     if type(draw) is not int or not 1 <= draw <= MOST:
-        raise Refused("invalid-number", "draw is no whole number from 1")
+        raise Refused("invalid-number", "draw is not a whole number from 1")
     return WrittenAnswer(
         good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
         run,
@@ -99,7 +102,7 @@ def _is_record(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="answers",
     title="Generated answers",
-    what="answers that a model wrote elsewhere: JSONL with query_id, run (or gold), k, draw and answer",
+    what="answers generated elsewhere: JSONL with query_id, run (or gold), k, draw and answer",
     extensions=("jsonl",),
     read=read_answers,
     write=write_answers,

@@ -93,7 +93,7 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
                 continue
             before, at = found.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
             if before != line:
-                raise Refused("contradicting-lines", f"the passage is judged otherwise on line {at}")
+                raise Refused("contradicting-lines", f"the passage is judged differently on line {at}")
     report.require(any_line, source.name, "passages")
     return list(found.values())
 
@@ -106,7 +106,9 @@ def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]
             continue
         with refusing(report, source.name, number):
             if len(cells) != len(names):
-                raise Refused("wrong-number-of-columns", f"the line has {len(cells)} cells, the header {len(names)}")
+                raise Refused(
+                    "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
+                )
             yield number, dict(zip(names, cells, strict=True))
 
 
@@ -123,7 +125,9 @@ def _line(row: dict[str, Any]) -> SheetLine:
     value = None
     if given and given.lower() != CANNOT_SAY:
         if isinstance(judgment, bool) or not INTEGER.fullmatch(given) or len(given) > 6 or abs(int(given)) > LARGEST:
-            raise Refused("invalid-judgment", f"the judgment {quoted(given)} is no whole number and not '{CANNOT_SAY}'")
+            raise Refused(
+                "invalid-judgment", f"the judgment {quoted(given)} is neither a whole number nor '{CANNOT_SAY}'"
+            )
         value = int(given)
     return SheetLine(
         good_id(row.get("query_id"), "query"),

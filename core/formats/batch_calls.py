@@ -153,14 +153,14 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
 def _reply(row: Mapping[str, Any]) -> Reply:
     name = row.get("custom_id")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise Refused("unknown-call", "custom_id is missing, or is not that of a planned call")
+        raise Refused("unknown-call", "custom_id is missing, or no planned call has it")
     error = _error(row.get("error"))
     if error is not None:
         return Reply(name, error=error or None)
     answer = row.get("answer")
     if answer is not None:
         if not isinstance(answer, str):
-            raise Refused("not-a-text", "the answer is no text")
+            raise Refused("not-a-text", "the answer is not a text")
         choice = {"message": {"content": answer}, "text": answer, "finish_reason": row.get("finish_reason") or "stop"}
         return Reply(name, orjson.dumps({"choices": [choice]}))
     return _response(name, row.get("response"))
@@ -182,7 +182,7 @@ def _response(name: str, response: Any) -> Reply:
         response = {"status_code": 200, "body": response}
     status, body = response.get("status_code", 200), response["body"]
     if not isinstance(status, int):
-        raise Refused("invalid-number", "the status code is no number")
+        raise Refused("invalid-number", "the status code is not a number")
     fault = body.get("error") if isinstance(body, dict) else None
     if status == 200 and isinstance(fault, dict) and fault.get("code") in range(400, 600):
         # Gateways report an error behind them with a status of success.
@@ -193,7 +193,7 @@ def _response(name: str, response: Any) -> Reply:
     try:
         content = orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise Refused("invalid-json", f"the response is no JSON: {error}") from error
+        raise Refused("invalid-json", f"the response is not valid JSON: {error}") from error
     if len(content) > (most := limit("ENDPOINT_ANSWER")):
         return Reply(name, error=exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
     return Reply(name, content)
@@ -206,5 +206,5 @@ def _error(error: Any) -> str | None:
     if isinstance(error, dict):
         if error.get("code") in GIVEN_UP:
             return ""
-        error = error.get("message") or error.get("code") or "an error without words"
+        error = error.get("message") or error.get("code") or "an error without a message"
     return str(error)

@@ -43,9 +43,7 @@ def outline_of(row: dict[str, Any]) -> Query:
     subtopics: dict[str, Subtopic] = {}
     for subtopic in _sections(row, page, "", ""):
         if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
-            raise Refused(
-                "duplicate-heading", f"the heading id {subtopic.subtopic_id} stands twice with different headings"
-            )
+            raise Refused("duplicate-heading", f"heading id {subtopic.subtopic_id} has two different headings")
     return Query(page, good_text(first_of(row, NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
 
 

@@ -62,7 +62,7 @@ SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
 _LEAF = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*-?\d')
 _NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
-ORDER = "the columns do not seem to stand in TREC's order: put a header above them that names them"
+ORDER = "the columns do not seem to be in TREC's order; add a header that names them"
 _LITERALS = {"0", "Q0", "q0"}
 
 
@@ -124,12 +124,12 @@ def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names:
     usual = all(INTEGER.fullmatch(value) and abs(int(value)) <= USUAL for value in values)
     if "relevance" in roles or (values and usual and not ranked):
         value = roles.get("relevance", roles.get("score", -1))
-        doubt = "the columns are those of judgments and of a run" if "relevance" in roles and ranked else ""
+        doubt = "the columns are those of both judgments and a run" if "relevance" in roles and ranked else ""
         return Layout("qrels", (query, -1, passage, value), separator, names, doubt)
     if "score" not in roles:
         return None
     whole = not ranked and all(map(INTEGER.fullmatch, values))
-    doubt = "the scores may be judgments or those of a run: call their column relevance, or add ranks" if whole else ""
+    doubt = "the scores may be judgments or run scores; name their column relevance, or add ranks" if whole else ""
     places = (query, -1, passage, roles.get("rank", -1), roles["score"], roles.get("run", -1))
     return Layout("runs", places, separator, names, doubt)
 
@@ -149,7 +149,7 @@ def _doubt(rows: list[list[str]], width: int) -> str:
         return ORDER if answers or (small and odd) else ""
     rank, score, tag = rest
     if all(map(MEASURE.fullmatch, tag)):
-        return "the last column names measures: this is a leaderboard by query"
+        return "the last column names measures, so this is a leaderboard by query"
     counts = [_counts(query, column) for column in (rank, passage, score, tag)]
     shuffled = (
         (any(counts[1:]) and not counts[0])
@@ -215,14 +215,14 @@ def open_ranked(
         wanted = ("query", "passage", "relevance" if kind == "qrels" else "score")
         lost = "; ".join(f"{role} ({', '.join(ROLES[role])})" for role in wanted if role not in roles)
         report.refuse(
-            source.name, 1, "column-missing", f"the header {', '.join(beginning.header)} has no column of {lost}"
+            source.name, 1, "column-missing", f"the header {', '.join(beginning.header)} lacks a column for {lost}"
         )
     elif layout is not None and layout.names and layout.kind != kind:
         report.refuse(
             source.name,
             1,
             "file-of-another-kind",
-            f"the columns {', '.join(layout.names)} are those of {layout.kind}, not of {kind}",
+            f"the columns {', '.join(layout.names)} belong to {layout.kind}, not to {kind}",
         )
     elif layout is not None and layout.doubt:
         report.refuse(source.name, 1, "ambiguous-columns", layout.doubt)
@@ -252,14 +252,14 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
-        known = f"it is taken for {found}" if found else "it can be read in several ways"
-        report.refuse(source.name, 1, "not-a-map", f"the JSON is no map query -> passage -> number of {kind}: {known}")
+        known = f"the file looks like {found}" if found else "the file is ambiguous"
+        report.refuse(source.name, 1, "not-a-map", f"not a JSON map query -> passage -> number of {kind}; {known}")
         return
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
     for query, passages in parse_pairs(source, report, 1, lines):
         if not isinstance(passages, tuple) or not all(type(value) in (int, float) for _, value in passages):
             report.refuse(
-                source.name, 1, "not-a-map", f"the value of query {query[:40]} is no map from passages to numbers"
+                source.name, 1, "not-a-map", f"the value of query {query[:40]} is not a map from passages to numbers"
             )
             continue
         ranked = sorted(passages, key=lambda entry: -entry[1]) if kind == "runs" else passages

@@ -37,10 +37,10 @@ def unrecognised(source: Source) -> str:
     """Why a file was not recognised: how it begins and its keys, as a sentence; `looked_for` lists the known kinds."""
     beginning = Beginning.of(source)
     if beginning is None:
-        return "It is empty, or cannot be unpacked."
+        return "The file is empty, or cannot be unpacked."
     keys = list(beginning.keys) if beginning.text.startswith("{") else beginning.header
-    names = f" It has {', '.join(sorted(keys)[:KEYS_NAMED])}." if len(keys) > 1 else ""
-    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”.{names}"
+    names = f" Its fields are {', '.join(sorted(keys)[:KEYS_NAMED])}." if len(keys) > 1 else ""
+    return f"The file begins with “{one_line(beginning.lines[0], FIRST_LINE)}”.{names}"
 
 
 def looked_for() -> list[str]:

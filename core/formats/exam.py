@@ -85,7 +85,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     try:
         data = parse_json(text)
         if not isinstance(data, list):
-            raise Refused("not-a-list", "the file is no list of items")
+            raise Refused("not-a-list", "the file is not a list of items")
     except Refused as refused:
         if not report.count:
             report.refuse(source.name, None, refused.code, str(refused))
@@ -96,12 +96,15 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
             item = _item(content, source.name, report)
             if item is None:
                 report.remark(
-                    source.name, None, "no-usable-items", "the right answer of an item is none of its choices: left out"
+                    source.name,
+                    None,
+                    "no-usable-items",
+                    "an item is left out: its right answer is not among its choices",
                 )
             elif found.setdefault((item.question, item.choices), item) is not item:
-                report.remark(source.name, None, "duplicate-item", "an item is there twice: the first one counts")
+                report.remark(source.name, None, "duplicate-item", "duplicate item; the first one counts")
     if not data:
-        report.refuse(source.name, None, "no-items", "the exam has no items in it")
+        report.refuse(source.name, None, "no-items", "the exam has no items")
     elif not found and not report.count:
         report.refuse(
             source.name, None, "no-usable-items", "no item of the exam has its right answer among its choices"
@@ -127,13 +130,13 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
 
 def _item(content: object, file: str, report: Report) -> ExamItem | None:
     if not isinstance(content, dict):
-        raise Refused("not-an-object", "it is not an object")
+        raise Refused("not-an-object", "not an object")
     for name in content.keys() - KNOWN:
-        report.remark(file, None, "unknown-field", f"the key {name!s:.40} is unknown and ignored")
+        report.remark(file, None, "unknown-field", f"unknown key {name!s:.40}; ignored")
     question = _text(value_of(content, ("question",), "question"), "question").strip()
     given = value_of(content, ("choices",), "list of choices")
     if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
-        raise Refused("invalid-choices", "its choices are not a list of 2 to 26 texts")
+        raise Refused("invalid-choices", "the choices are not a list of 2 to 26 texts")
     written = [" ".join(_text(choice, "choice").split()) for choice in given]
     choices = without_marks(written)
     if not all(choices):
@@ -176,17 +179,17 @@ def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str,
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused("not-an-object", "its retrieved_context is not an object")
+        raise Refused("not-an-object", "retrieved_context is not an object")
     found = {}
     for name, texts in value.items():
         if not isinstance(texts, list):
-            raise Refused("not-a-list", f"its retrieved_context of {name[:40]} is not a list of texts")
+            raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
         if usual := not_retrieved(name):
             report.remark(
                 file,
                 None,
                 "no-texts-needed",
-                f"retrieved_context of {name[:40]} is {usual}, which needs no texts: left out",
+                f"retrieved_context of {name[:40]} is left out: {usual} needs no texts",
             )
             continue
         # A text that a retriever found twice stands at its best place.
@@ -198,7 +201,7 @@ def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str,
 KIND = FileKind(
     name="exam",
     title="Exam",
-    what="multiple-choice items: JSON list with question, choices, correct_answer, documentation",
+    what="multiple-choice items: JSON list with question, choices, correct_answer and documentation",
     extensions=("json",),
     read=read_exam,
     write=write_exam,

@@ -36,7 +36,7 @@ def read_columns(ours: dict[str, Any], length: int) -> Iterator[tuple[int, Grade
     """
     columns = {name: ours[name] for name in _NAMES if name in ours}
     if any(not isinstance(values, list) or len(values) != length for values in columns.values()):
-        raise Refused("details-do-not-match", "what is said of its grades is not one value a grade")
+        raise Refused("details-do-not-match", "the details do not have one value per grade")
     for position, values in enumerate(zip(*columns.values(), strict=True)):
         detail = _checked(dict(zip(columns, values, strict=True)))
         if detail != NOTHING:
@@ -60,11 +60,11 @@ def read_one(ours: dict[str, Any]) -> GradeDetail:
 def _checked(values: dict[str, Any]) -> GradeDetail:
     detail = GradeDetail(**values)
     if type(detail.defaulted) is not bool:
-        raise Refused("invalid-detail", "whether a grade is a default is neither true nor false")
+        raise Refused("invalid-detail", "defaulted is neither true nor false")
     if detail.confidence is not None and not _is_share(detail.confidence):
         raise Refused("invalid-detail", f"the confidence {detail.confidence!r} is not a number from 0 to 1")
     if not all(isinstance(text, str | None) for text in (detail.raw, detail.reason, detail.note)):
-        raise Refused("invalid-detail", "the raw output, the reason or the note of a grade is not a text")
+        raise Refused("invalid-detail", "the raw output, reason or note of a grade is not a text")
     return detail
 
 

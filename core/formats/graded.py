@@ -108,7 +108,7 @@ def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable
     for passage in record[1]:
         _passage(passage, state)
     if state.used != len(taken):
-        raise Refused("unexpected-ratings", "ratings stand where none are looked for")
+        raise Refused("unexpected-ratings", "ratings are in an unexpected place")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -131,11 +131,11 @@ def _passage(given: Any, state: Line) -> None:
     try:
         text = passage.text or ""
         if not isinstance(text, str):
-            raise Refused("not-a-text", "its text is not a text")
+            raise Refused("not-a-text", "the text is not a string")
         if not text or text.isspace():
             state.remark("no-passage-text", "a passage has no text")
         if state.passages.setdefault(passage_id, Passage(passage_id, text)).text != text:
-            raise Refused("contradicting-lines", "it is listed twice with different texts")
+            raise Refused("contradicting-lines", "listed twice with different texts")
         if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
             state.remark("further-content", "a passage has further content, which is not kept")
         _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)

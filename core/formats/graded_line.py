@@ -61,7 +61,7 @@ FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
 
 def refused_of(passage_id: str, fault: Exception) -> Refused:
     """Why a line is refused, given which of `FAULTS` was raised in one of its passages."""
-    code, reason = "not-in-form", f"its content does not follow the interchange form ({fault})"
+    code, reason = "not-in-form", f"not in the interchange format ({fault})"
     if isinstance(fault, Refused):
         code, reason = fault.code, str(fault)
     elif isinstance(fault, KeyError):
@@ -83,6 +83,6 @@ def topic_of(named: object, state: Line) -> str:
     if named not in (None, state.query_id):
         state.remark(
             "foreign-facet",
-            "a judgment or ranking names a query that is no facet of the line's: it is taken as of the line's",
+            "a judgment or ranking names a query that is not a facet of this line; it counts for the query of the line",
         )
     return state.query_id

@@ -86,12 +86,12 @@ def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
             raise Refused("not-a-text", "the method of a ranking is not a text")
         ranking = state.rankings[good_id(name, "run")] = {}
     if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
-        raise Refused("invalid-ranking", "a ranking has a rank that is no integer or a score that is no number")
+        raise Refused("invalid-ranking", "a ranking has a rank that is not an integer or a score that is not a number")
     named = entry.get("queryId")
     place = own if named == own[0] else (topic_of(named, state), own[1])
     before = ranking.get(place)
     if before is not None:
-        state.remark("repeated-passage", "a passage stands twice in one ranking: its better rank is kept")
+        state.remark("repeated-passage", "a passage is in one ranking twice; its better rank is kept")
     if before is None or rank < before.rank:
         ranking[place] = Ranked(*place, rank, score)
 

@@ -39,7 +39,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Gr
 def _restored(row: dict[str, Any]) -> GraderSpec:
     spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
     if not spec.in_form:
-        raise Refused("invalid-grader", f"the grader in {OURS} is not in form")
+        raise Refused("invalid-grader", f"the grader in {OURS} is invalid")
     return spec
 
 

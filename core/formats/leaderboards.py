@@ -192,13 +192,13 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     file = source.name
     header = [rearmed(cell) for cell in table.header]
     if is_trec_eval_output(header):
-        raise Refused("file-of-another-kind", "the file is trec_eval's output for one run, not a leaderboard")
+        raise Refused("file-of-another-kind", "the file is trec_eval output for one run, not a leaderboard")
     if any(map(is_number, header)):
         header = _long_header([header, *(cells for _, cells in table.rows)])
         if not header:
             raise Refused(
                 "header-missing",
-                "the table's first line has numbers; it must name the columns, as run, query, measure and value",
+                "the first line has numbers; it must name the columns, such as run, query, measure and value",
             )
         table.rows.insert(0, (1, table.header))
     roles = roles_of(header)
@@ -207,7 +207,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     if "passage" in roles:
         raise Refused(
             "file-of-another-kind",
-            f"the columns {', '.join(header)} are those of judgments or a run: import it as qrels or runs",
+            f"the columns {', '.join(header)} belong to judgments or a run; import the file as qrels or runs",
         )
     # Short rows are filled up to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
@@ -215,14 +215,12 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     if run_at < 0 and query_at < 0:
         run_at = 0
     elif run_at < 0:
-        report.remark(
-            file, None, "system-of-file-name", f"no column names systems: all rows are taken for those of {source.stem}"
-        )
+        report.remark(file, None, "system-of-file-name", f"no column names systems; all rows count as {source.stem}")
     rows: list[_Row] = []
     for number, cells in table.rows:
         cells = cells + [""] * (len(header) - len(cells))
         if run_at >= 0 and cells[run_at] == "_overall_":
-            report.remark(file, number, "overall-left-out", "_overall_ is no run and left out")
+            report.remark(file, number, "overall-left-out", "_overall_ is not a run and is left out")
             continue
         with refusing(report, file, number):
             if len(cells) > len(header):
@@ -243,14 +241,16 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         if not given or name.lower() == "queries":
             continue
         if 2 * sum(map(may_be_number, given)) < len(given):
-            report.remark(file, None, "text-column", f"the column {name} is text and left out")
+            report.remark(file, None, "text-column", f"the text column {name} is left out")
             texts.append(at)
         else:
             values.append(at)
     if measure_at >= 0 and len(values) > 1:
         values = [at for at in values if at == roles.get("score")]
         if not values:
-            raise Refused("ambiguous-columns", f"several columns of numbers ({', '.join(header)}): call one value")
+            raise Refused(
+                "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); name one of them value"
+            )
     measures = list(dict.fromkeys(row.measure for row in rows))
     for at in values:
         for measure in measures:
@@ -306,18 +306,21 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
             if seen.setdefault(told, number) != number:
                 raise Refused(
                     "duplicate-run",
-                    f"the run {run} is on line {seen[told]} too, and no column tells the rows apart: call a column of"
-                    " queries query, and one of measures measure",
+                    f"run {run} is also on line {seen[told]}, and no column tells the rows apart; name a column of"
+                    " queries query, or a column of measures measure",
                 )
             if score is None:
                 report.remark(
-                    file, number, "unknown-score", f"{measure} is not known (nan); the run is left out of its board"
+                    file,
+                    number,
+                    "unknown-score",
+                    f"{measure} is unknown (nan); the run is left out of this leaderboard",
                 )
             elif query and query not in MEANS:
                 per_query.setdefault(run, {}).setdefault(query, score)
             elif run in board:
                 report.remark(
-                    file, number, "duplicate-score", f"the run has {measure} already; its first number counts"
+                    file, number, "duplicate-score", f"the run already has {measure}; its first number counts"
                 )
             elif rank is None and ORIGINAL_RANK.fullmatch(measure):
                 # A table with a rank column is our own: there the score is minus the rank already.
@@ -332,11 +335,11 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
                 file,
                 None,
                 "mean-differs",
-                f"{measure}: the row for all queries of a run is not the mean of its rows by query",
+                f"{measure}: the value of a run for all queries is not the mean of its values by query",
             )
         if len(scores) < queries:
             report.remark(
-                file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another one"
+                file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another run"
             )
     told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
     # Only if they are known of every system can systems be compared over common queries.
@@ -362,12 +365,12 @@ def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> li
     if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
         raise Refused(
             "unknown-measure",
-            f"{first_few(others)}: unknown measures; import judgments as qrels and rankings as runs, and write"
-            " unusual measures as a table",
+            f"unknown measures: {first_few(others)}; import judgments as qrels, rankings as runs, and unusual measures"
+            " as a table",
         )
     maps = content if nested else {"score": content}
     if any("_overall_" in scores for scores in maps.values()):
-        report.remark(source.name, None, "overall-left-out", "_overall_ is no run and left out")
+        report.remark(source.name, None, "overall-left-out", "_overall_ is not a run and is left out")
     return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
 
 

@@ -48,20 +48,20 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
             counted = counted if verdicts else used
             if used != counted:
                 report.remark(
-                    source.name, number, "further-filter", f"the verdict by filter {used} is left out: {counted} counts"
+                    source.name, number, "further-filter", f"the result of filter {used} is left out; {counted} counts"
                 )
                 continue
             if question.question_id in verdicts:
                 if first_of(row["doc"], ID_KEYS) is None:
-                    report.remark(source.name, number, "duplicate-item", "an item is there twice: the first one counts")
+                    report.remark(source.name, number, "duplicate-item", "duplicate item; the first one counts")
                     continue
-                raise Refused("duplicate-item", f"the item {question.question_id} is there twice")
+                raise Refused("duplicate-item", f"duplicate item {question.question_id}")
             if "acc_norm" not in row and "acc" in row:
                 report.remark(
                     source.name,
                     number,
                     "no-acc-norm",
-                    "there is no acc_norm: acc is taken, whatever the choices' lengths",
+                    "acc is used because acc_norm is missing; the length of the choices is not considered",
                 )
             verdicts[question.question_id] = _verdict(row)
             questions.append(question)
@@ -84,7 +84,7 @@ def _verdict(row: Mapping[str, Any]) -> bool:
     if name is None:
         raise Refused(
             "verdict-missing",
-            f"the verdict is missing: none of {', '.join(VERDICTS)}; the line has {first_few(list(row))}",
+            f"the result is missing: use one of {', '.join(VERDICTS)}; the line has {first_few(list(row))}",
         )
     if type(row[name]) not in (int, float, bool) or row[name] not in (0, 1):
         raise Refused("invalid-verdict", f"{name} is neither 0 nor 1")
@@ -98,7 +98,7 @@ def _question(row: Mapping[str, Any]) -> Question:
     """
     doc = row.get("doc")
     if not isinstance(doc, dict):
-        raise Refused("not-an-object", "doc is no object")
+        raise Refused("not-an-object", "doc is not an object")
     name = first_of(doc, ID_KEYS)
     text = first_of(doc, ("question", "query"))
     choices = doc.get("choices")
@@ -136,7 +136,7 @@ def _is_record(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="lm-eval",
     title="Samples of lm-evaluation-harness",
-    what="answers of one student: samples_*.jsonl of lm-evaluation-harness, with doc and acc_norm, acc or exact_match",
+    what="answers of one examinee: samples_*.jsonl of lm-evaluation-harness, with doc and acc_norm, acc or exact_match",
     extensions=("jsonl",),
     read=read_samples,
     write=None,

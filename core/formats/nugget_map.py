@@ -40,9 +40,9 @@ def read_nugget_map(
         with refusing(report, source.name, None, f"{place}: "):
             query_id = good_id(query, "query")
             if query_id in seen:
-                raise Refused("duplicate-query", "it is in the map already")
+                raise Refused("duplicate-query", "already in the map")
             if not isinstance(nuggets, tuple):
-                raise Refused("not-an-object", "its nuggets are not an object")
+                raise Refused("not-an-object", "the nuggets are not an object")
             seen.add(query_id)
             empty += not nuggets
             questions: dict[str, Question] = {}
@@ -50,18 +50,18 @@ def read_nugget_map(
                 with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
                     question = _nugget(query_id, good_id(nugget, "nugget"), content)
                     if questions.setdefault(question.question_id, question) is not question:
-                        raise Refused("duplicate-nugget", "the query has it already")
+                        raise Refused("duplicate-nugget", "the query already has this nugget")
                     unknown |= dict(content).keys() - {"text", "relevance"}
             yield Query(query_id, ""), list(questions.values())
     if empty:
         report.remark(source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}")
     for name in sorted(unknown):
-        report.remark(source.name, None, "unknown-field", f"the field {name} of nuggets is unknown and ignored")
+        report.remark(source.name, None, "unknown-field", f"unknown nugget field {name}; ignored")
 
 
 def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
     if not isinstance(content, tuple):
-        raise Refused("not-an-object", "it is not an object with text and relevance")
+        raise Refused("not-an-object", "not an object with text and relevance")
     fields = dict(content)
     text = good_text(fields.get("text"), "nugget's text").strip()
     weight = _relevance(fields.get("relevance"))

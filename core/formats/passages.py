@@ -49,7 +49,7 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
             passage = _passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
-                    report.remark(source.name, number, "title-before-text", "the title goes in front of the text")
+                    report.remark(source.name, number, "title-before-text", "the title is added before the text")
                 note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
             any_read = True
             yield passage
@@ -78,7 +78,9 @@ def _passage_of(row: dict[str, Any]) -> Passage:
 def _of_cells(line: str) -> dict[str, Any]:
     passage_id, tab, text = line.partition("\t")
     if not tab:
-        raise Refused("header-missing", "the line has no tab between id and text, and no header names its columns")
+        raise Refused(
+            "header-missing", "the line has no tab between id and text, and there is no header with column names"
+        )
     return {"passage_id": passage_id.strip(), "text": text.strip()}
 
 

@@ -59,9 +59,9 @@ def read_queries(source: Source, report: Report) -> list[Query]:
         if before[1] == number and before[0] is query:
             continue
         if before[0] == query:
-            report.remark(source.name, number, "repeated-line", "the query repeats an earlier one")
+            report.remark(source.name, number, "repeated-line", "the query repeats an earlier line")
         else:
-            reason = f"query {query.query_id} is already on line {before[1]} with another content"
+            reason = f"query {query.query_id} is already on line {before[1]} with different content"
             report.refuse(source.name, number, "duplicate-query", reason)
     report.require(seen, source.name, "queries")
     return [query for query, _ in seen.values()]
@@ -172,12 +172,12 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
         rows = parse_json(text)
         if not is_outline_list(text):
             raise Refused(
-                "not-a-list", "the list is no outline of TREC CAR: objects with page_id, page_name and headings"
+                "not-a-list", "not a TREC CAR outline: a list of objects with page_id, page_name and headings"
             )
         for at, row in enumerate(rows, 1):
             with refusing(report, source.name, None, f"page {at}: "):
                 if not isinstance(row, dict):
-                    raise Refused("not-an-object", "it is not an object")
+                    raise Refused("not-an-object", "not an object")
                 yield at, outline_of(row)
 
 
@@ -187,12 +187,12 @@ def _of_cells(line: str) -> dict[str, Any]:
     if len(cells) not in (2, 3):
         raise Refused(
             "wrong-number-of-columns",
-            f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative",
+            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and optionally a narrative",
         )
     if is_number(cells[-1]) and len(cells) == 3:
         raise Refused(
             "file-of-another-kind",
-            "the third cell is a number and no narrative; if the file holds judgments, import it as qrels",
+            "the third cell is a number, not a narrative; if the file holds judgments, import it as qrels",
         )
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 

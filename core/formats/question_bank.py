@@ -171,7 +171,7 @@ def question_of(row: dict[str, Any]) -> Question:
         question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     kind = _given(row, "kind", "question")
     if kind not in KINDS:
-        raise Refused("unknown-kind", f"the kind {kind!r} is none of {', '.join(KINDS)}")
+        raise Refused("unknown-kind", f"unknown kind {kind!r}; available: {', '.join(KINDS)}")
     active = _given(row, "active", True)
     if not isinstance(active, bool):
         raise Refused("not-a-flag", f"active is {active!r}, not true or false")
@@ -201,9 +201,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
         text = "\n".join(line for _, line in lines)
         report.whole(source.name)
         if not is_tqa(text):
-            report.refuse(
-                source.name, start[0], "not-a-list", "the list is none of TQA's lessons with globalID and lessonName"
-            )
+            report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
             return
         for query, found in read_tqa(source, report, text):
             yield start[0], query, found
@@ -227,14 +225,15 @@ def _pair(line: str) -> dict[str, Any]:
     cells = [cell.strip() for cell in line.split("\t", 2)]
     if len(cells) != 2:
         raise Refused(
-            "header-missing", "the line is not a query id, a tab and a question, and no header names query_id and text"
+            "header-missing",
+            "the line is not a query id, a tab and a question, and there is no header with query_id and text",
         )
     return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
 
 
 def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
     for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
-        report.remark(file, number, "unknown-field", f"the column {name} is unknown and ignored")
+        report.remark(file, number, "unknown-field", f"unknown column {name}; ignored")
     question = question_of(row)
     if question.text is None:
         report.remark(file, number, "question-without-text", "the question has an id but no text yet")
@@ -270,12 +269,10 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
     weight = IMPORTANCE.get(importance, importance) if isinstance(importance, str) else importance
     usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
     if importance == "failed":
-        report.remark(file, number, "nugget-inactive", "a nugget of importance failed is kept inactive")
+        report.remark(file, number, "nugget-inactive", "a nugget with importance failed is imported as inactive")
         return usual | {"active": False}
     if weight != importance:
-        report.remark(
-            file, number, "importance-as-weight", f"importance {importance} is taken as the weight {weight:g}"
-        )
+        report.remark(file, number, "importance-as-weight", f"importance {importance} becomes weight {weight:g}")
     return usual | {"weight": weight}
 
 
@@ -312,7 +309,7 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
             file,
             number,
             "differing-query-text",
-            "the query has another text than on an earlier line; the first is kept",
+            "the query text differs from an earlier line; the first text is kept",
         )
     known = {subtopic.subtopic_id for subtopic in before.subtopics}
     fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
@@ -409,8 +406,8 @@ def _is_table(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="bank",
     title="Question bank",
-    what="question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, TSV of query ids and questions, a JSON map of"
-    " nuggets, or TQA's lessons",
+    what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
+    " nuggets, or TQA lessons",
     extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,

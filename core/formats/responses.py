@@ -57,14 +57,14 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
             key = (response.run, response.query_id)
             if key in found:
                 where = found[key].file if found[key].line is None else f"{found[key].file}:{found[key].line}"
-                reason = f"run {response.run} has a response to query {response.query_id} already ({where})"
+                reason = f"run {response.run} already has a response to query {response.query_id} ({where})"
                 report.refuse(source.name, response.line, "duplicate-response", reason)
             elif not response.text:
                 report.remark(
                     source.name,
                     response.line,
                     "empty-response",
-                    "the response has no words: it counts as a skipped query",
+                    "the response is empty, so its query counts as skipped",
                 )
             else:
                 found[key] = response
@@ -141,7 +141,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
                 source.name,
                 line,
                 "citation-out-of-range",
-                "a citation points beyond the references; it is left out",
+                "a citation without a reference is left out",
                 dangling,
             )
         # Before the places of sentences are counted, since a line's end may become shorter.

@@ -75,10 +75,10 @@ def read_students(
                 continue
             student = good_id(cells[0], "student")
             if student in found:
-                raise Refused("duplicate-student", f"the student {student} is there twice")
+                raise Refused("duplicate-student", f"duplicate examinee {student}")
             if len(cells) != len(names) + 1:
                 raise Refused(
-                    "wrong-number-of-columns", f"the line has {len(cells)} cells, the header {len(names) + 1}"
+                    "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names) + 1}"
                 )
             given = {name: cell for name, cell in zip(names, cells[1:], strict=True) if cell}
             found[student] = values_of(given, number)
@@ -125,7 +125,7 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
 def _verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
     for item, cell in cells.items():
         if cell not in VERDICTS:
-            raise Refused("invalid-answer", f"the answer to {item} is neither 1, 0 nor empty")
+            raise Refused("invalid-answer", f"the answer to {item} is not 1, 0 or empty")
     return {item: VERDICTS[cell] for item, cell in cells.items()}
 
 
@@ -133,13 +133,13 @@ def _items(cells: Sequence[str]) -> list[str]:
     if cells[1:] and cells[0].lower() not in STUDENT and all(cell in VERDICTS for cell in cells[1:]):
         raise Refused(
             "header-missing",
-            "the first line holds answers, but must name the column student and the items: add a header",
+            "the first line has answers; add a header with the column student and the items",
         )
     items = [good_id(cell, "item") for cell in cells[1:]]
     if not items:
-        raise Refused("header-missing", "the header names no items after the column of students")
+        raise Refused("header-missing", "the header has no items after the column student")
     if len(set(items)) < len(items):
-        raise Refused("duplicate-item", "the header names an item twice")
+        raise Refused("duplicate-item", "the header has a duplicate item")
     return items
 
 
@@ -152,8 +152,8 @@ def is_verdicts(beginning: Beginning) -> bool:
 
 KIND = FileKind(
     name="responses-matrix",
-    title="Answers of students",
-    what="answers of students to an exam: CSV or TSV with a column student and one for each item, of 1, 0 and nothing",
+    title="Answers of examinees",
+    what="answers of examinees to an exam: CSV or TSV with a column student and one column per item (1, 0 or empty)",
     extensions=("csv", "tsv"),
     read=read_matrix,
     write=write_matrix,

@@ -301,7 +301,7 @@ def open_columns(
             any_good = True
             yield number, cells
     if short:
-        code, cut = ("cut-off-file", "; the file seems cut off here") if any_good else ("wrong-number-of-columns", "")
+        code, cut = ("cut-off-file", "; the file may be cut off here") if any_good else ("wrong-number-of-columns", "")
         report.refuse(source.name, short[0], code, f"the line has {short[1]} columns; {wanted}{cut}")
 
 
@@ -326,7 +326,7 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
                 line.decode()
             except UnicodeDecodeError as undecodable:
                 raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
-        raise Refused("invalid-json", f"this is not valid JSON: {error.msg} at character {error.colno}") from error
+        raise Refused("invalid-json", f"invalid JSON: {error.msg} at character {error.colno}") from error
     check_nul(raw)
     return value
 
@@ -501,7 +501,7 @@ def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
     value = first_of(row, keys)
     if value is None:
         has = ", ".join(map(str, list(row)[:KEYS_NAMED])) or "nothing"
-        raise Refused("value-missing", f"the {what} is missing: the line has {has}; known are {', '.join(keys)}")
+        raise Refused("value-missing", f"the {what} is missing; the line has {has}; use one of {', '.join(keys)}")
     return value
 
 
@@ -516,7 +516,7 @@ def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str,
         if key in read or not isinstance(value, str) or not value.strip():
             continue
         if all(value != row.get(other) for other in read):
-            report.remark(file, line, "unknown-field", f"{key} is not read")
+            report.remark(file, line, "unknown-field", f"the field {key} is ignored")
 
 
 def open_rows(
@@ -583,9 +583,7 @@ def _table_rows(
             cells = next(rows, None)
         except csv.Error as error:
             long = "field larger than field limit" in str(error)
-            reason = (
-                exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
-            )
+            reason = exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"invalid CSV: {error}"
             report.refuse(file, number, "invalid-csv", reason)
             return
         except Refused as refused:
@@ -632,7 +630,7 @@ def cells_of(line: str, separator: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
     except csv.Error as fault:
-        raise Refused("invalid-csv", f"the line is no line of a table: {fault}") from fault
+        raise Refused("invalid-csv", f"invalid CSV: {fault}") from fault
 
 
 def is_number(cell: str) -> bool:
@@ -647,7 +645,7 @@ def is_number(cell: str) -> bool:
 def said_cell(cell: str) -> str:
     """A cell that should be a number, for a message; a decimal comma is named."""
     comma = "," in cell and is_number(cell.replace(",", ".", 1))
-    return f"{cell[:40]!r}, a number with a decimal comma: write a point" if comma else f"{cell[:40]!r}, not a number"
+    return f"{cell[:40]!r}, a number with a decimal comma; use a point" if comma else f"{cell[:40]!r}, not a number"
 
 
 def _not_utf8(error: UnicodeDecodeError) -> str:
@@ -707,7 +705,7 @@ def _regular(path: Path) -> io.BufferedReader:
 def _check_regular(mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = next((name for is_it, name in _IRREGULAR if is_it(mode)), "something else")
-        raise OSError(f"it is {kind}, and no regular file")
+        raise OSError(f"{kind}, not a regular file")
 
 
 def _open(source: Source) -> io.BufferedReader:
@@ -725,7 +723,7 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
             yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
             return
         if source.name.lower().endswith(".gz"):
-            raise _Broken("not-gzip", "the file is not a gzip file, though its name ends in .gz")
+            raise _Broken("not-gzip", "the name ends in .gz, but the file is not a gzip file")
         for magic, what in OTHER_MAGIC.items():
             if head.startswith(magic):
                 raise _Broken("file-of-another-kind", f"the file is {what}")
@@ -772,7 +770,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
     if not member.eof:
         yield member.flush()
     if not member.eof:
-        raise _Broken("cut-off-gzip", "the gzip data ends too early; the file seems cut off")
+        raise _Broken("cut-off-gzip", "the gzip data ends too early; the file may be cut off")
 
 
 def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -787,4 +785,4 @@ def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
             yield decoder.decode(chunk).encode()
         yield decoder.decode(b"", final=True).encode()
     except UnicodeDecodeError as error:
-        raise _Broken("not-utf16", "the file is not valid UTF-16, though it begins like it") from error
+        raise _Broken("not-utf16", "the file begins like UTF-16 but is not valid UTF-16") from error

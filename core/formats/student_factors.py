@@ -54,7 +54,7 @@ def read_factors(source: Source, report: Report) -> Factors:
         level = levels.get("retrieval", "")
         usual = not_retrieved(level) or level
         if usual != level:
-            report.remark(source.name, number, "level-as-retrieval", f"the retrieval '{level}' is read as {usual}")
+            report.remark(source.name, number, "level-as-retrieval", f"retrieval '{level}' is read as {usual}")
             levels["retrieval"] = usual
         return levels
 
@@ -64,7 +64,7 @@ def read_factors(source: Source, report: Report) -> Factors:
 def _names(cells: Sequence[str]) -> list[str]:
     names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
     if not names or len(set(names)) < len(names):
-        raise Refused("header-missing", "the header names no factors, or one twice")
+        raise Refused("header-missing", "the header has no factors, or a duplicate factor")
     return names
 
 
@@ -75,8 +75,8 @@ def _is_table(beginning: Beginning) -> bool:
 
 KIND = FileKind(
     name="students",
-    title="Components of students",
-    what="components of students: CSV or TSV with a column student and one for each factor, as model and retrieval",
+    title="Components of examinees",
+    what="components of examinees: CSV or TSV with a column student and one column per factor, such as model",
     extensions=("csv", "tsv"),
     read=read_factors,
     write=None,

@@ -44,7 +44,7 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
     for at, lesson in enumerate(lessons, 1):
         with refusing(report, source.name, None, f"lesson {at}: "):
             if not isinstance(lesson, dict):
-                raise Refused("not-an-object", "it is not an object")
+                raise Refused("not-an-object", "not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
             )
@@ -58,7 +58,7 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
                             source.name,
                             None,
                             "no-usable-items",
-                            "the right answer of a question is none of its choices: left out",
+                            "a question is left out: its right answer is not among its choices",
                         )
                     else:
                         found.append(question)
@@ -87,7 +87,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused("not-an-object", f"its {what} are not an object")
+        raise Refused("not-an-object", f"not an object: {what}")
     return value
 
 

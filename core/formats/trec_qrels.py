@@ -78,8 +78,8 @@ def word(text: str, what: str) -> str:
     if text.split() != [text]:
         raise InputError(
             "id-with-white-space",
-            f"The {what} id {text!r} cannot be written to a TREC file, whose columns white space separates.",
-            "Import the collection with ids that have no white space.",
+            f"The {what} id {text!r} is empty or has white space, so a TREC file cannot hold it.",
+            "Import the collection with other ids.",
         )
     return text
 
@@ -88,7 +88,7 @@ def _relevance(value: str) -> int:
     if not INTEGER.fullmatch(value):
         raise Refused("invalid-judgment", f"the value {value!r} is not an integer")
     if len(value) > 6 or abs(int(value)) > LARGEST:
-        raise Refused("invalid-judgment", f"the value {value[:20]} is beyond {LARGEST}")
+        raise Refused("invalid-judgment", f"the value {value[:20]} is not from {-LARGEST} to {LARGEST}")
     return int(value)
 
 

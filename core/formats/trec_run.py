@@ -50,7 +50,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     tag, tag_before, query_before, number = "", "", "", 0
     for number, cells in open_ranked(source, report, "runs", COLUMNS, "a run line"):
         if len(cells) > len(COLUMNS):
-            report.remark(source.name, number, "further-columns", "what follows the six columns is ignored")
+            report.remark(source.name, number, "further-columns", "columns after the sixth are ignored")
         query, _, passage, rank, score = cells[:5]
         # Other blanks than those between columns become what they become where the run is written.
         name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
@@ -71,7 +71,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         yield RunLine(query, number, tag, passage, _rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
         report.refuse(
-            source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file seems cut off here"
+            source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file may be cut off here"
         )
     report.require(lines_of, source.name, "ranking")
 
@@ -95,7 +95,7 @@ def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
         if files_with[tag] > 1:
             name = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
         if name in holders:
-            reason = f"the file gives a run {name}, as {holders[name].file} does; rename one of the files"
+            reason = f"run {name} is also in {holders[name].file}; rename one of the files"
             report.refuse(source.name, None, "duplicate-run", reason)
         holders.setdefault(name, source)
         names.append(name)

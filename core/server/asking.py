@@ -30,8 +30,8 @@ async def read(request: Request, visitor: Visitor) -> Response:
         return JSONResponse(
             {
                 "code": "not-a-reading-command",
-                "message": f"{path} does not only read.",
-                "hint": f"POST /api/v1/{path} does it.",
+                "message": f"The command {path} changes data, so GET is not allowed.",
+                "hint": f"Use POST /api/v1/{path}.",
             },
             405,
             {"Allow": "POST"},
@@ -71,7 +71,7 @@ async def _posted(request: Request, visitor: Visitor, path: str) -> Asked:
                 plain = Path(value.filename or "").name
                 if plain in files:
                     raise InputError(
-                        "duplicate-file-name", f"Two files are called '{plain}'.", "Give each another name."
+                        "duplicate-file-name", f"Two files are named '{plain}'.", "Give each file its own name."
                     )
                 files[plain] = value
                 given.append((name, plain))

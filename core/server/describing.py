@@ -12,7 +12,7 @@ from core.cli.guests import File
 from core.server.words import asked_for, commands, described, may_read
 
 _FAILED = {
-    "description": "What was wrong, and what to do.",
+    "description": "The error: code, problem and fix.",
     "content": {
         "application/json": {
             "schema": {
@@ -24,10 +24,10 @@ _FAILED = {
     },
 }
 _JOB = {
-    "": ("get", "How far the grading job is that runs, or ran last."),
-    "/pause": ("post", "Let new calls of the grading job wait."),
-    "/resume": ("post", "Let the grading job go on."),
-    "/cancel": ("post", "End the grading job; what it graded is kept."),
+    "": ("get", "Show the progress of the current or last grading job."),
+    "/pause": ("post", "Pause the grading job: no new calls start."),
+    "/resume": ("post", "Resume the grading job."),
+    "/cancel": ("post", "Cancel the grading job. Stored grades are kept."),
 }
 
 
@@ -42,14 +42,14 @@ def description() -> dict[str, Any]:
         path["post"] = _operation(words, command, "post")
     grade = dict(commands())["grade"]
     paths["/api/v1/jobs"]["post"] = _operation("grade", grade, "post", "start_job") | {
-        "summary": "Start grading in the background; /api/v1/jobs/current says how far it is."
+        "summary": "Start grading in the background. /api/v1/jobs/current shows the progress."
     }
     for path, (method, what) in _JOB.items():
         paths[f"/api/v1/jobs/current{path}"] = {
             method: {
                 "operationId": f"{method}_job{path.replace('/', '_')}",
                 "summary": what,
-                "responses": {"200": {"description": "How far it is."}, "default": _FAILED},
+                "responses": {"200": {"description": "The progress of the job."}, "default": _FAILED},
             }
         }
     return {
@@ -66,7 +66,7 @@ def _operation(words: str, command: click.Command, method: str, name: str | None
         "operationId": name or f"{method}_{words.replace('/', '_').replace('-', '_')}",
         "summary": command.get_short_help_str(limit=200),
         "responses": {
-            "200": {"description": "What `exam` prints with --json, or the file that it writes."},
+            "200": {"description": "The output of `exam` with --json, or the file that it writes."},
             "default": _FAILED,
         },
     }

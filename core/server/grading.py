@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.grading import current_job
 from core.server.guarding import Visitor
 
@@ -37,10 +37,10 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     await run_in_threadpool(visitor.project.require, "grade")
     found = current_job(visitor.project)
     if found is None or found.progress.over:
-        raise InputError("no-job", "No grading job is under way.", "POST /api/v1/jobs starts one.")
+        raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
     acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.cancel}
     act = acts.get(request.path_params["what"])
     if act is None:
-        raise InputError("unknown-job-act", "That cannot be done to a job.", f"There are: {', '.join(acts)}.")
+        raise unknown_name("unknown-job-act", "action", request.path_params["what"], acts)
     act()
     return await job(request, visitor)

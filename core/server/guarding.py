@@ -75,7 +75,7 @@ def check_host(header: str, allowed: Sequence[str]) -> None:
     host = re.sub(r":\d*$", "", header).strip("[]").lower()
     if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
         raise NotAllowed(
-            "host-not-allowed", "This server is not asked under this name.", "Ask it under one of server.allowedHosts."
+            "host-not-allowed", "The host name of the request is not allowed.", "Use a name from server.allowedHosts."
         )
 
 
@@ -92,7 +92,7 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
     """
     if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
         raise NotAllowed(
-            "foreign-origin", "A page of another origin sent this request.", "Open the page of this server."
+            "foreign-origin", "The request came from a page of another origin.", "Use the pages of this server."
         )
 
 
@@ -109,7 +109,9 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
     shown = shown.strip()
     if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
         raise Unknown(
-            "no-token", "No token was shown.", "Send one as Authorization: Bearer TOKEN; exam token make makes it."
+            "no-token",
+            "No token in the request.",
+            "Send Authorization: Bearer TOKEN. Make a token with exam token make.",
         )
     for one in held():
         if one.door is not None and hmac.compare_digest(one.door.token, shown):
@@ -120,8 +122,8 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
             return Visitor(acting_with(one.project, token), name, f"{one.project.path} {token.key}")
     raise Unknown(
         "invalid-token",
-        "This token opens nothing here.",
-        "It may be withdrawn, or its project is not open on this server.",
+        "This token is not valid on this server.",
+        "Use another token, or open the project of this token on the server.",
     )
 
 
@@ -135,8 +137,8 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
         TooOften: there were.
     """
     if not visitor.owner and not within("REQUESTS", visitor.key, MINUTE, now):
-        said = exceeded("in a minute there were more than", "REQUESTS", limit("REQUESTS"))
-        raise TooOften("too-many-requests", said, "Ask again in a minute.")
+        said = exceeded("Within a minute there were more than", "REQUESTS", limit("REQUESTS"))
+        raise TooOften("too-many-requests", said, "Try again in a minute.")
 
 
 def check_size(headers: Mapping[str, str]) -> None:
@@ -148,8 +150,6 @@ def check_size(headers: Mapping[str, str]) -> None:
     """
     stated, most = headers.get("content-length", "0"), limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
-        raise InputError(
-            "no-content-length", "The request does not say how large it is.", "Send it with Content-Length."
-        )
+        raise InputError("no-content-length", "The request does not state its size.", "Send a Content-Length header.")
     if len(stated) > 18 or int(stated) > most:
         raise TooMuch("request-too-large", exceeded("the request is larger than", "REQUEST", most))

@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 
 NOT_WELL = {
     "code": "not-well",
-    "message": "The server is not well.",
-    "hint": "Its log says why: whoever runs it can read that.",
+    "message": "The server has a problem.",
+    "hint": "See the log of the server for the cause.",
 }
 """What everybody is told. The reason names a project and where it lies, of which only its people know."""
 _logged = ""
@@ -38,17 +38,17 @@ async def health(check: Callable[[], None]) -> Response:
         _log_once(str(error))
         return JSONResponse(NOT_WELL, 503)
     except Exception as error:
-        _log.error("the server is not well: %s", error, exc_info=error)
+        _log.error("the server has a problem: %s", error, exc_info=error)
         return JSONResponse(NOT_WELL, 503)
     _log_once("")
-    return JSONResponse({"message": "Up, and every open project answers.", "projects": len(held())})
+    return JSONResponse({"message": "The server is up, and every open project responds.", "projects": len(held())})
 
 
 def _log_once(reason: str) -> None:
     """Log why the server is not well, unless it was just that when it was looked at last; nothing for one that is."""
     global _logged
     if reason and reason != _logged:
-        _log.error("the server is not well: %s", reason)
+        _log.error("the server has a problem: %s", reason)
     _logged = reason
 
 

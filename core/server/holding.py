@@ -83,7 +83,7 @@ def _people(file: Path) -> Collection[str]:
         _people_before[file] = frozenset(hold(file).members())
     except WorkbenchError as error:
         # The screen of whoever has a role says what is wrong with it.
-        _log.warning("%s: who has a role cannot be looked up: %s", file, error)
+        _log.warning("%s: roles could not be read: %s", file, error)
     return _people_before.get(file, frozenset())
 
 

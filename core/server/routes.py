@@ -90,8 +90,8 @@ async def _guarded(answer: Answer, request: Request) -> Response:
         _log.error("error %s: %s", number, error, exc_info=error)
         said = {
             "code": "unforeseen",
-            "message": "Something failed that should not have.",
-            "hint": f"It is in the log under {number}.",
+            "message": "Unexpected error.",
+            "hint": f"See error {number} in the log of the server.",
         }
         return JSONResponse(said, 500)
 

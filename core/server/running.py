@@ -115,7 +115,7 @@ class Running:
         if not self._placed.wait(PLACING_SECONDS):
             raise ProjectError(
                 "files-not-placed",
-                f"No answer within {PLACING_SECONDS:g} s that the files were written. Nothing was recorded.",
+                f"The client did not confirm the written files within {PLACING_SECONDS:g} s. Nothing was recorded.",
                 "Try again.",
             )
         self.guest.check_stopped()
@@ -137,7 +137,7 @@ class Running:
             self._ended(code, self._files())
         except Exception as error:
             self.broken = True
-            _log.error("a command could not be answered: %s", error, exc_info=error)
+            _log.error("a command failed: %s", error, exc_info=error)
             self._ended(1, {})
         finally:
             _under_way.discard(self)
@@ -149,7 +149,7 @@ class Running:
         except Exception as error:
             self.broken, number = True, secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
-            said = f"exam: Something failed that should not have. It is in the log of the server under {number}.\n"
+            said = f"exam: Unexpected error. See error {number} in the log of the server.\n"
             self._told("error", said.encode())
             return 1
 

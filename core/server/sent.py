@@ -40,7 +40,7 @@ async def form(request: Request, fields: int = MOST_FILES) -> AsyncIterator[Form
         found = await request.form(max_files=MOST_FILES, max_fields=fields, max_part_size=LONGEST)
     except HTTPException as error:
         raise InputError(
-            "invalid-form", f"The form cannot be read: {error.detail}", "Send it as docs/server.md shows."
+            "invalid-form", f"The form cannot be read: {error.detail}", "Send the form as shown in docs/server.md."
         ) from error
     try:
         yield found
@@ -64,11 +64,13 @@ async def parameters(request: Request) -> list[tuple[str, str]]:
         found = json.loads(content or b"{}")
     except (ValueError, RecursionError) as error:
         raise InputError(
-            "request-not-json", "The request is no JSON.", "Send an object with the parameters of the command."
+            "request-not-json", "The request is not valid JSON.", "Send an object with the parameters of the command."
         ) from error
     if not isinstance(found, dict):
         raise InputError(
-            "request-not-json", "The request is no object.", "Send an object with the parameters of the command."
+            "request-not-json",
+            "The request is not a JSON object.",
+            "Send an object with the parameters of the command.",
         )
     return [
         (str(name), one if isinstance(one, str) else json.dumps(one))
@@ -93,14 +95,14 @@ async def take_in(asked: Asked, files: Mapping[str, Any]) -> Asked:
         if len(asked.words) > MOST_WORDS:
             raise InputError(
                 "too-many-values",
-                f"The request has {len(asked.words):,} values.",
-                f"Send at most {MOST_WORDS:,} at a time.",
+                f"The request has too many values ({len(asked.words):,}).",
+                f"Send at most {MOST_WORDS:,} values per request.",
             )
         for at, (name, upload) in enumerate(files.items()):
             plain = Path(name).name
             if not isinstance(upload, UploadFile) or not plain or "\0" in name:
                 raise InputError(
-                    "file-not-sent", "A file has no name, or was not sent.", "Send every file that the command names."
+                    "file-not-sent", "A file is missing or has no name.", "Send every file that the command names."
                 )
             within = asked.folder.path / f"sent-{at}"
             within.mkdir()
@@ -119,5 +121,5 @@ def _copy(upload: UploadFile, path: Path) -> None:
             shutil.copyfileobj(upload.file, file)
     except OSError as error:
         raise no_room(path, error) or InputError(
-            "file-not-stored", f"A file could not be taken in ({error.strerror}).", "Give it a shorter name."
+            "file-not-stored", f"A file could not be stored ({error.strerror}).", "Use a shorter file name."
         ) from error

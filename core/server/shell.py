@@ -69,7 +69,7 @@ async def steer(request: Request, visitor: Visitor) -> Response:
     """End a command that is under way, as Ctrl+C would (DELETE), or say that its files are in their places (POST)."""
     command = _running.get((visitor.key, request.path_params["number"]))
     if command is None:
-        raise InputError("unknown-command", "There is no such command under way.", "It may have ended.")
+        raise InputError("unknown-command", "The command is not running.", "It may have ended already.")
     (command.placed if request.method == "POST" else command.stop)()
     return JSONResponse({})
 
@@ -86,7 +86,9 @@ async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str, bool]:
             said = [str(word) for word in content["words"]]
             files = {str(name): form[str(part)] for name, part in content.get("files", {}).items()}
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError("no-command", "The request names no command.", "See docs/server.md.") from error
+            raise InputError(
+                "no-command", "The request has no valid command.", "Send the form as shown in docs/server.md."
+            ) from error
         await run_in_threadpool(visitor.require, words.named(said))
         asked = Asked(
             said,

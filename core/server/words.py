@@ -10,7 +10,7 @@ import click
 from core.cli import cli
 from core.cli.guests import File
 from core.cli.reading import READING
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 
 NOT_HERE = frozenset({"init", "demo", "serve", "restore", "grade-plan", "file-leaderboard"})
 """Commands and groups of them that work on files of a computer, and so at a shell of it alone."""
@@ -27,7 +27,9 @@ def served(command: click.Command) -> click.Command:
     kinds = (one.type for one in command.params if one.name not in NOT_ASKED)
     if any(isinstance(kind, click.File | click.Path | click.Tuple) and not isinstance(kind, File) for kind in kinds):
         raise InputError(
-            "needs-a-shell", f"The command {command.name} names files of the server.", "Give it at a shell there."
+            "needs-a-shell",
+            f"The command {command.name} uses files of the server, so it cannot be sent.",
+            "Run it in a shell on the server.",
         )
     return command
 
@@ -59,7 +61,7 @@ def find(words: str) -> click.Command:
     parts = words.split("/")
     names, found = _walk(() if parts[0] in NOT_HERE else parts)
     if names != parts or (isinstance(found, click.Group) and not found.invoke_without_command):
-        raise InputError("unknown-command", "There is no such command.", "See /api/v1/openapi.json.")
+        raise unknown_name("unknown-command", "command", words, (), "See /api/v1/openapi.json.")
     return found
 
 
@@ -115,9 +117,7 @@ def words_of(path: str, command: click.Command, given: Sequence[tuple[str, str]]
     for name, value in given:
         parameter = known.get(name.replace("-", "_"))
         if parameter is None:
-            raise InputError(
-                "unknown-parameter", f"'{name}' is no parameter of {path}.", f"There are: {', '.join(known) or 'none'}."
-            )
+            raise unknown_name("unknown-parameter", "parameter", name, known)
         if isinstance(parameter, click.Option):
             options += _option(parameter, value)
         else:
@@ -136,7 +136,7 @@ def _option(option: click.Option, value: str) -> list[str]:
         return [name]
     if value.lower() in ("false", "0", "no"):
         return [max(option.secondary_opts, key=len)] if option.secondary_opts else []
-    raise InputError("invalid-flag", f"{option.name} is '{value}'.", "Give true or false.")
+    raise InputError("invalid-flag", f"Invalid value '{value}' for {option.name}.", "Use true or false.")
 
 
 def described(parameter: click.Parameter) -> dict[str, Any]:

@@ -314,8 +314,8 @@ def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing
     (tmp_path / "sub").mkdir()
     for kind, content, words in (
         ("runs", GOOD + "q1 Q0 p1\n", ("sub/broken:5", "3 columns")),
-        ("runs", GOOD + "q7 Q0 p1 1 1 good\n", ("broken:5", "q7", "not in the project")),
-        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", ("sub/broken:2", "q7", "not in the project")),
+        ("runs", GOOD + "q7 Q0 p1 1 1 good\n", ("broken:5", "q7")),
+        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", ("sub/broken:2", "q7")),
         ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', ("sub/broken:2", "JSON")),
         ("queries", "", ("sub/broken", "no queries")),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from core.errors import ProjectError
 from core.exchange import bundle, bundle_again, publish
+from core.exchange.bundle import _WHAT
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
@@ -35,11 +37,23 @@ def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: P
         bundle_again(graded, manifest_of(made), "bob")
 
 
+def test_a_bundle_whose_readme_is_worded_differently_is_made_again(
+    graded: Project,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as earlier_version:
+        earlier_version.setitem(_WHAT, "bank.csv", "Other words of an earlier version.")
+        made = unpacked(bundle(graded, Policy(), "ann"))
+    again = unpacked(bundle_again(graded, json.loads(made["manifest.json"]), "bob"))
+    assert {name for name in made if made[name] != again[name]} == {"README.txt"}
+
+
 @pytest.mark.parametrize("asked", [1, 2, 4])
 def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:  # noqa: F811
     effective = min(asked, JUDGE.max_rating)
     files = unpacked(bundle(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
-    assert f"1 from rating {effective} and 0 below" in files["README.txt"].decode()
+    about_qrels = files["README.txt"].decode().split(".qrels\n")[1].splitlines()[0]
+    assert re.findall(r"\d+", about_qrels) == ["0", "1", str(effective), "0"]
     assert json.loads(files["manifest.json"])["policy"]["min_rating"] == effective
     board = leaderboard(graded, "P@10", policy=Policy(grader="judge", min_rating=asked))
     assert board.as_dict()["policy"]["min_rating"] == effective

@@ -89,7 +89,7 @@ INNER = [{"headingId": "i" * 300, "heading": "B"}]
     [({"headingId": "o" * 300, "headings": INNER}, "is longer than"), ({"headingId": "q/"}, "is empty")],
 )
 def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, object], fault: str) -> None:
-    with pytest.raises(Refused, match=f"the heading id .*{fault}"):
+    with pytest.raises(Refused, match=fault):
         outline_of({"page_id": "q", "page_name": "Q", "headings": [{**section, "heading": "A"}]})
 
 

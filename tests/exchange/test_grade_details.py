@@ -103,22 +103,25 @@ def test_what_the_interchange_form_has_is_what_it_was_and_the_rest_stands_apart(
 
 
 @pytest.mark.parametrize(
-    ("ours", "why"),
+    ("ours", "code", "value"),
     [
-        ({"raw": ["4"]}, "one value a grade"),
-        ({"raw": "44"}, "one value a grade"),
-        ({"confidence": [2, 0]}, "confidence 2 is not a number from 0 to 1"),
-        ({"confidence": ["high", 0]}, "confidence 'high' is not"),
-        ({"defaulted": [1, 0]}, "neither true nor false"),
-        ({"reason": [5, None]}, "is not a text"),
+        ({"raw": ["4"]}, "details-do-not-match", ""),
+        ({"raw": "44"}, "details-do-not-match", ""),
+        ({"confidence": [2, 0]}, "invalid-detail", "2"),
+        ({"confidence": ["high", 0]}, "invalid-detail", "'high'"),
+        ({"defaulted": [1, 0]}, "invalid-detail", "defaulted"),
+        ({"reason": [5, None]}, "invalid-detail", "reason"),
     ],
 )
-def test_details_out_of_form_are_refused_with_the_line(graded: Project, ours: dict[str, Any], why: str) -> None:
+def test_details_out_of_form_are_refused_with_the_line(
+    graded: Project, ours: dict[str, Any], code: str, value: str
+) -> None:
     line = json.loads(gzip.decompress(graded_file(graded)))
     line[1][0]["exam_grades"][0][OURS] = ours
     report = Report()
     assert list(read_graded(Source("g.jsonl", data=json.dumps(line).encode()), report)) == []
-    assert any(why in str(problem) for problem in report.problems)
+    (problem,) = report.problems
+    assert problem.code == code and value in problem.reason
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -113,10 +114,10 @@ Line = tuple[str, str, int | None, float]
 def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tuple[int, int]]]:
     """The ranking of a run and its oddities, by a plain reading of what trec_eval does."""
     best: dict[tuple[str, str], tuple[float, int]] = {}
-    odd: dict[str, list[int]] = {"has this passage already": [], "score ties": [], "contradicts": [], "no": []}
+    odd: dict[str, list[int]] = {"repeated": [], "tied": [], "contradicts": [], "unreadable": []}
     for number, (query, passage, _, score) in enumerate(lines, 1):
         if (query, passage) in best:
-            odd["has this passage already"].append(number)
+            odd["repeated"].append(number)
         if (query, passage) not in best or score > best[query, passage][0]:
             best[query, passage] = (score, number)
     order: list[tuple[str, str]] = []
@@ -131,9 +132,9 @@ def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tup
         for level in sorted(levels, reverse=True):
             group = sorted(levels[level], reverse=True)
             order += [(query, passage) for passage, _ in group]
-            odd["score ties"] += [number for _, number in group[1:]]
+            odd["tied"] += [number for _, number in group[1:]]
             ranks = {number: lines[number - 1][2] for _, number in group}
-            odd["no"] += [number for number, rank in ranks.items() if rank is None]
+            odd["unreadable"] += [number for number, rank in ranks.items() if rank is None]
             if above:
                 odd["contradicts"] += [n for n, rank in ranks.items() if rank is not None and rank <= max(above)]
             above = [rank for rank in ranks.values() if rank is not None]
@@ -163,9 +164,8 @@ def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: i
     assert found == order
     told = {}
     for note in notes:
-        what = next((w for w in odd if w != "no" and w in note.reason), "no")
-        times = int(note.reason.split(" (")[-1].split(" times")[0]) if " times, first here" in note.reason else 1
-        told[what] = (note.line, times)
+        times = re.search(r"\((\d+)", note.reason)
+        told[note.code] = (note.line, int(times[1]) if times else 1)
     assert told == odd
 
 

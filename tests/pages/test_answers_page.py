@@ -23,12 +23,14 @@ from core.pipelines import (
 )
 from core.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
+from tests.made.refusals import mentions
 from tests.made.screens import (
     charts,
     check_refused,
     holds,
     looking_at,
     metric,
+    named,
     note,
     numbers,
     press,
@@ -79,7 +81,7 @@ def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follo
     assert shows(visit("cases"), "no-answers")
     app = visit("answers")
     assert shows(app, "no-answers") and shows(app, "free-of-charge")
-    to_ask = {metric.label: metric.value for metric in app.metric}["To generate"]
+    to_ask = metric(app, "metric to generate")
     press(app, "answers begin")
     work = current_answer_work(project)
     assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
@@ -123,21 +125,22 @@ def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     for choice in choosing(tables, "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
-    assert "ρ, refined" in html(visit("answers", view="Correlation"))
+    assert "<th>one</th><td>2</td>" in html(visit("answers", view="Correlation"))
 
 
 def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: Project) -> None:
     data = holds(visit("cases"), "answer-cases")
     assert [row["id"] for row in data["rows"]] == [CASE_A, CASE_C] and data["open"] == CASE_A
     assert set(data["desks"]) == {CASE_A, CASE_C}
-    assert data["rows"][0]["stake"] == "another run would be chosen"
+    # Another run would be chosen, so there is no share of a gap.
+    assert data["rows"][0]["stake"] and not numbers(data["rows"][0]["stake"])
     first = data["desks"][CASE_A]
-    assert first["proposed"] == "A" and "not annotated as relevant" in first["reason"]
+    assert first["proposed"] == "A" and first["reason"]
     assert ["Hamburg", True] in first["retrieved"][0]["parts"] and first["retrieved"][0]["pointed"]
     only = holds(visit("cases", case="C"), "answer-cases")
     assert [row["id"] for row in only["rows"]] == [CASE_C]
     empty = holds(visit("cases", case="B"), "answer-cases")
-    assert not empty["rows"] and "Nothing here under these filters." in empty["empty"]
+    assert not empty["rows"] and empty["empty"]
 
 
 def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> None:
@@ -152,7 +155,7 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> Non
     assert not confirmed_cases(project)
     assert holds(app, "answer-cases")["open"] == CASE_A
     refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
-    assert "'Z'" in refused["error"]["message"] and not confirmed_cases(project)
+    assert refused["error"]["code"] == "unknown-kind" and not confirmed_cases(project)
 
 
 def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: Project) -> None:
@@ -163,12 +166,12 @@ def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: P
     seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
     words = holds(app, "answer-cases")["said"]["words"]
-    assert "Meanwhile it was confirmed by others: emma C (" in words and "yours counts, as the last" in words
+    assert mentions(words, "emma C")
     assert [(one.author, one.case) for one in confirmed_cases(project)] == [("emma", "C"), ("ann", "F")]
     # Who has seen it is told nothing.
     assert key in [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="A", seen=[key])
-    assert "Meanwhile" not in holds(app, "answer-cases")["said"]["words"]
+    assert not mentions(holds(app, "answer-cases")["said"]["words"], "emma")
 
 
 def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
@@ -195,8 +198,7 @@ def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     assert "Exact match" in words and "Token F1" in words and "0.40" in words
     assert numbers(note(app, "verdicts-held"))[:2] == [3, 67]
     assert len(charts(app)) == 1
-    box = next(slider for slider in app.slider if slider.label == "Accepted from" and slider.key.startswith("limit"))
-    app = sound(box.set_value(0.0).run())
+    app = sound(named(app.slider, "limit").set_value(0.0).run())
     assert metric(app, "metric recall") == "1.000"
 
 

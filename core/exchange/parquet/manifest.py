@@ -94,7 +94,9 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
     """
     if source.exists() and not source.is_dir() and not source.is_file():
         raise InputError(
-            "not-an-export", f"{source} is neither a folder nor a file.", "Name an exported project, a folder or a zip."
+            "not-an-export",
+            f"{source} is neither a folder nor a file.",
+            "Use an exported project: a folder or a zip file.",
         )
     folder = source if source.is_dir() else _unpacked(source, unpacked)
     manifest = _read_manifest(folder, source)
@@ -102,7 +104,7 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
         file = folder / table.file
         _check_plain(file, source)
         if file.stat().st_size != table.bytes or sha256(file) != table.sha256:
-            raise refused(source, table.file, "changed-file", "the file was changed since it was exported")
+            raise refused(source, table.file, "changed-file", "the file was changed after the export")
     return manifest, folder
 
 
@@ -119,7 +121,7 @@ def _check_plain(file: Path, source: Path) -> None:
     except FileNotFoundError:
         raise refused(source, file.name, "missing-file", "the file is missing") from None
     if not stat.S_ISREG(kind):
-        raise refused(source, file.name, "not-a-plain-file", "this is no plain file, but a link, a folder or a device")
+        raise refused(source, file.name, "not-a-plain-file", "not a regular file but a link, a folder or a device")
 
 
 def _unpacked(source: Path, folder: Path) -> Path:
@@ -134,12 +136,12 @@ def _unpacked(source: Path, folder: Path) -> Path:
                     source,
                     MANIFEST,
                     "limit-exceeded",
-                    f"its files are more than {MOST_EXPANDED} times as large as the zip",
+                    f"the files are more than {MOST_EXPANDED} times as large as the zip",
                 )
             for table in tables:
                 _unpack(archive, table.file, table.bytes, folder, source)
     except _UNREADABLE as error:
-        raise InputError("unreadable-zip", f"{source}: this is no readable zip file ({error}).", MEND) from error
+        raise InputError("unreadable-zip", f"{source} is not a readable zip file ({error}).", MEND) from error
     return folder
 
 
@@ -154,7 +156,7 @@ def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, sou
         while part := member.read(1 << 20):
             written += len(part)
             if written > largest:
-                raise refused(source, name, "limit-exceeded", "the file is larger than the manifest says")
+                raise refused(source, name, "limit-exceeded", "the file is larger than the manifest states")
             out.write(part)
 
 
@@ -166,7 +168,7 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise refused(source, MANIFEST, "invalid-json", f"this is no JSON ({error})") from error
+        raise refused(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
     manifest = None
     # Other versions of the format may have other fields.
     if isinstance(content, dict) and content.get("format") == FORMAT:
@@ -174,12 +176,12 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
             raise _newer(source, f"format {version}")
         manifest = _well_formed(content)
     if manifest is None:
-        raise refused(source, MANIFEST, "invalid-manifest", "this is not the manifest of an exported project")
+        raise refused(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
     known = migrations.names()
     if newer := [step for step in manifest.steps if step not in known]:
-        raise _newer(source, f"it has the schema step {newer[-1]}")
+        raise _newer(source, f"schema step {newer[-1]}")
     if not manifest.steps or tuple(manifest.steps) != known[: len(manifest.steps)]:
-        raise refused(source, MANIFEST, "schema-differs", "its schema steps are not those of any version")
+        raise refused(source, MANIFEST, "schema-differs", "unknown schema steps")
     return manifest
 
 

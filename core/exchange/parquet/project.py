@@ -71,9 +71,7 @@ def export_project(
     """
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
-        raise InputError(
-            "file-exists", f"{target}: there is something of this name already.", "Name a new folder or .zip file."
-        )
+        raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
     with writing(target):
         make_folder(target.parent)
         # One transaction, so that all tables are of one moment, and the log line of the export is among them. It is
@@ -137,9 +135,7 @@ def import_project(source: Path, path: Path) -> Project:
             newer version, or holds what no project can. Nothing is made.
         ProjectError: there is no room on the disk. Nothing is made.
     """
-    taken = InputError(
-        "file-exists", f"{path}: there is a file of this name already.", "Choose another name for the project."
-    )
+    taken = InputError("file-exists", f"{path} already exists.", "Use another name for the project.")
     if path.exists():
         raise taken
     try:
@@ -153,7 +149,7 @@ def import_project(source: Path, path: Path) -> Project:
                 if full := no_room(path, error):
                     raise full from error
                 raise refused(
-                    source, MANIFEST, "schema-differs", f"no project can be made of it ({first_line(error)})"
+                    source, MANIFEST, "schema-differs", f"the files do not form a project ({first_line(error)})"
                 ) from error
             if not put_new(built, path):
                 raise taken
@@ -171,7 +167,9 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
         columns = _columns(connection)
         expected = columns.keys() - CACHES - SECRETS
         if odd := expected ^ {table.name for table in manifest.tables}:
-            raise refused(source, MANIFEST, "schema-differs", f"it does not fit its schema: {', '.join(sorted(odd))}")
+            raise refused(
+                source, MANIFEST, "schema-differs", f"tables that do not match the schema: {', '.join(sorted(odd))}"
+            )
         # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
         connection.execute("BEGIN")
         for name in with_rows(connection) & expected:
@@ -182,7 +180,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
             _load(connection, table, columns[table.name], folder, source)
         connection.execute("COMMIT")
         if migrations.applied(connection) != manifest.steps:
-            raise refused(source, "migrations.parquet", "schema-differs", "its steps are not those of the manifest")
+            raise refused(source, "migrations.parquet", "schema-differs", "the schema steps differ from the manifest")
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
         _advance(connection, manifest.keys)
         migrations.upgrade(connection)
@@ -195,12 +193,12 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
         for found, wanted in zip_longest(map(" ".join, given), map(" ".join, columns), fillvalue="missing"):
             if found != wanted:
-                reason = f"its columns are not those of {table.name}: {found} instead of {wanted}"
+                reason = f"the columns differ from those of {table.name}: {found} instead of {wanted}"
                 raise refused(source, table.file, "schema-differs", reason)
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
             raise refused(
-                source, table.file, "row-count-differs", f"it has {rows:,} rows; the manifest says {table.rows:,}"
+                source, table.file, "row-count-differs", f"{rows:,} rows instead of {table.rows:,} in the manifest"
             )
         if not rows:
             # As in most tables of most projects.
@@ -208,13 +206,13 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
         texts = [name for name, type_ in columns if type_ == "VARCHAR"]
         longest, together = _lengths(connection, file, texts)
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
-            raise refused(source, table.file, "limit-exceeded", "it holds texts that are too long")
+            raise refused(source, table.file, "limit-exceeded", "the texts are too long")
         connection.execute(f"INSERT INTO {table.name} FROM {file}")
     except duckdb.Error as error:
         if full := no_room(folder, error):
             raise full from error
         raise refused(
-            source, table.file, "rows-do-not-fit", f"it does not fit the table ({first_line(error)})"
+            source, table.file, "rows-do-not-fit", f"the rows do not fit the table ({first_line(error)})"
         ) from error
 
 

@@ -42,19 +42,21 @@ from core.pipelines import (
     start_comparing,
 )
 from core.project import AnswerModel, Project, answer_models, run_names
+from core.text import how_many
 from pages.parts.answers import looking
 from pages.parts.shared import background, model_place, presses, ui
 from pages.parts.shared.job_plan import count
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
 KINDS = {
-    RULE: "The nearest sentence (no model, no key)",
-    EXTRACTIVE: "An extractive model on this computer",
-    LOCAL: "A model on this computer",
-    ENDPOINT: "A model behind an endpoint",
+    RULE: "Most similar sentence (no model, no key)",
+    EXTRACTIVE: "Extractive model on this computer",
+    LOCAL: "Model on this computer",
+    ENDPOINT: "Model at an endpoint",
 }
 AGAIN = "as before: "
 JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
+ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
 def view(project: Project, evaluation: Evaluation | None) -> None:
@@ -65,15 +67,15 @@ def view(project: Project, evaluation: Evaluation | None) -> None:
     """
     work = current_answer_work(project)
     if work is not None and not work.over:
-        st.caption("A job is under way: another can begin when it has ended.")
+        st.caption("A job is running. You can start another job when it has ended.")
         return
     st.subheader("Generate answers", anchor=False)
     with ui.errors():
         _generate(project)
     if evaluation is not None:
-        st.subheader("Let a model compare them", anchor=False)
+        st.subheader("Compare answers with a model", anchor=False)
         with ui.errors():
-            compare(project, evaluation.pairs, "of these answers", "compare")
+            compare(project, evaluation.pairs, "compare")
     _so_far(project)
 
 
@@ -81,14 +83,14 @@ def _so_far(project: Project) -> None:
     known = answering_so_far(project)
     if not known:
         return
-    st.subheader("So far", anchor=False)
+    st.subheader("Models used so far", anchor=False)
     st.dataframe(
         {
-            "Role": [one.role for one in known],
+            "Role": [ROLES[one.role] for one in known],
             "Name": [one.name for one in known],
             "Model": [one.model for one in known],
             "Prompt": [one.prompt for one in known],
-            "Came": [one.written for one in known],
+            "Results": [one.written for one in known],
             "Failed": [one.failed for one in known],
         },
         hide_index=True,
@@ -102,7 +104,7 @@ def _generate(project: Project) -> None:
     with left:
         kind = str(
             st.selectbox(
-                "Who answers", options, key="answers by", persist_state="session",
+                "Generator", options, key="answers by", persist_state="session",
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             )
         )  # fmt: skip
@@ -111,42 +113,42 @@ def _generate(project: Project) -> None:
         return
     with right:
         every = run_names(project)
-        runs = st.multiselect("From the top of", every, key="answers from", placeholder="All runs",
+        runs = st.multiselect("Runs", every, key="answers from", placeholder="All runs",
                               persist_state="session")  # fmt: skip
         ks = st.multiselect("Depths k", sorted({*KS, 3, 20}), list(KS), key="answers at", persist_state="session")
         draws, temperature = DRAWS, TEMPERATURE
         if ready.draws_differ:
-            draws = int(st.number_input("Draws from the gold passages", 1, 20, DRAWS, key="answers draws"))
+            draws = int(st.number_input("Answers per query from gold passages", 1, 20, DRAWS, key="answers draws"))
             temperature = float(
-                st.number_input("Temperature of the draws", 0.0, 2.0, TEMPERATURE, 0.1, key="answers temperature")
+                st.number_input("Temperature of these answers", 0.0, 2.0, TEMPERATURE, 0.1, key="answers temperature")
             )
     wanted = WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
     planned = plan_answers(project, ready, wanted)
     caps = Caps()
-    if planned.failed and st.checkbox(f"Ask the {planned.failed:,} that failed again", key="answers again"):
+    if planned.failed and st.checkbox(f"Retry {how_many(planned.failed, 'failed answers')}", key="answers again"):
         caps = Caps(retry_failed=True)
         planned = plan_answers(project, ready, wanted, caps)
     facts = st.columns(4)
     facts[0].container(key="metric needed").metric(
         "Answers needed", f"{planned.needed:,}",
-        help=f"Each context once: {planned.shared:,} more places have the same passages. Draws from gold are included.",
+        help=f"Answers from gold passages are included. Equal contexts need one answer ({planned.shared:,} repeats).",
     )  # fmt: skip
-    facts[1].metric("Known already", f"{planned.known:,}")
-    facts[2].metric("Failed", f"{planned.failed:,}", help="Asked, and nothing usable came back.")
-    facts[3].metric("To generate", f"{len(planned.to_ask):,}")
-    left_out = [(planned.skipped, "where a run has no passage"), (planned.without_text, "where no passage has a text")]
+    facts[1].metric("Already answered", f"{planned.known:,}")
+    facts[2].metric("Failed", f"{planned.failed:,}", help="Calls without a usable answer.")
+    facts[3].container(key="metric to generate").metric("To generate", f"{len(planned.to_ask):,}")
+    left_out = [(planned.skipped, "the run has no passage"), (planned.without_text, "no passage has a text")]
     for number, why in left_out:
         if number:
-            st.caption(f":material/info: {number:,} places {why} are not asked.")
+            st.caption(f":material/info: {how_many(number, 'answers')} left out because {why}.")
     if not planned.to_ask:
-        st.container(key="all-answered").success("Every answer that is wanted is there.", icon=":material/check:")
+        st.container(key="all-answered").success("All requested answers exist.", icon=":material/check:")
         return
     if ready.asks:
         tag(answers_price(project, ready, planned), ready.model.model)
         caps = budget(project, ready.model, caps, "answers")
     else:
-        st.container(key="free-of-charge").caption("No calls, no tokens, no money.")
-    if presses.button("Generate", type="primary", icon=":material/play_arrow:", key="answers begin"):
+        st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
+    if presses.button("Generate answers", type="primary", icon=":material/play_arrow:", key="answers begin"):
         start_answering(project, ready, wanted, ui.author(), caps)
         st.rerun()
 
@@ -158,8 +160,8 @@ def _generator(project: Project, kind: str) -> ReadyGenerator | None:
         return generator_again(project, next(one for one in answer_models(project, "generator") if one.name == name))
     if kind == RULE:
         st.caption(
-            "Gives the sentence of the passages that is nearest to the question. It shows how everything works; it"
-            " reads nothing, so take a model before you conclude anything."
+            "Returns the sentence that is most similar to the question. This is only a demo: use a model before you"
+            " draw conclusions."
         )
         return make_generator(project, GeneratorPlan(rule=RULE))
     settings = model(kind, "generator")
@@ -168,7 +170,7 @@ def _generator(project: Project, kind: str) -> ReadyGenerator | None:
     if kind == EXTRACTIVE:
         rule: AnswerRule = "extractive"
         return make_generator(project, GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule))
-    n_tokens = int(st.number_input("Tokens of an answer, by the prompt", 1, 1000, N_TOKENS, key="answers tokens"))
+    n_tokens = int(st.number_input("Answer length in the prompt (tokens)", 1, 1000, N_TOKENS, key="answers tokens"))
     order: PassageOrder = st.selectbox(
         "Order of the passages", list(ORDERS), format_func=str.capitalize, key="answers order",
         help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in ORDERS.items()),
@@ -187,11 +189,10 @@ def model(kind: str, key: str) -> dict[str, Any]:
     return found if kind == EXTRACTIVE else {"back_end": "transformers", **found}
 
 
-def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> None:
+def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
     """Let a model say of pairs whether the answer is right: who, what it takes, and the job.
 
     Args:
-        what: which answers these are, in words.
         key: tells the widgets apart where there are several such forms.
     """
     before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
@@ -200,12 +201,15 @@ def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> Non
     with left:
         kind = str(
             st.selectbox(
-                "Who compares", options, key=f"{key} by", persist_state="session", index=None, placeholder="Nobody yet",
+                "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
+                placeholder="Choose a model",
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             ) or ""
         )  # fmt: skip
     if not kind:
-        st.caption("Judges that compute need nothing of this; a model reads what words and vectors miss.")
+        st.caption(
+            "A model also recognizes equal meaning in different words. The other answer checks need no setup here."
+        )
         return
     with left:
         ready = _judge(project, kind, key, right)
@@ -214,16 +218,16 @@ def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> Non
     wanted = pairs_to_compare(project, ready, pairs)
     caps = Caps()
     failed = len(pairs_to_compare(project, ready, pairs, Caps(only_failed=True)))
-    if failed and st.checkbox(f"Ask the {failed:,} that failed again", key=f"{key} again"):
+    if failed and st.checkbox(f"Retry {how_many(failed, 'failed comparisons')}", key=f"{key} again"):
         caps = Caps(retry_failed=True)
         wanted = pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
-        st.success(f"Every pair {what} is compared.", icon=":material/check:")
+        st.success("All these answers are compared.", icon=":material/check:")
         return
-    st.markdown(f"**{len(wanted):,}** comparisons {what} are still to be made; equal texts are compared once.")
+    st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
     tag(comparing_price(project, ready, wanted), ready.model.model)
     caps = budget(project, ready.model, caps, key)
-    if presses.button("Compare", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
+    if presses.button("Compare answers", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
         start_comparing(project, ready, pairs, ui.author(), caps)
         st.rerun()
 
@@ -233,7 +237,7 @@ def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge | N
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
-    says = beside.selectbox("It says", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
+    says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
     settings = model(kind, key)
     return None if _unnamed(kind, settings) else make_judge(project, JudgePlan(str(says), settings))
 
@@ -242,7 +246,7 @@ def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
     """Whether a model has still to be named, which is said."""
     if kind == EXTRACTIVE or settings["model"]:
         return False
-    st.caption(":material/info: Say which model.")
+    st.caption(":material/info: Choose a model first.")
     return True
 
 
@@ -250,26 +254,28 @@ def tag(found: PriceTag, name: str) -> None:
     """What a job would take of calls, tokens and money."""
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
-    columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
-    columns[1].metric("Tokens read", f"{about}{count(found.input_tokens)}", help="From a sample of what is asked.")
-    columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
+    columns[0].metric("Calls", f"{found.calls:,}", help="Calls to the model, without retries.")
+    columns[1].metric(
+        "Input tokens", f"{about}{count(found.input_tokens)}", help="Estimated from a sample of the prompts."
+    )
+    columns[2].metric("Output tokens", f"≈ {count(found.output_tokens)}")
     columns[3].metric(
-        "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
+        "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
-        else f"There is no price for {ui.plain(name)}: set it on the Grading screen.",
+        else f"No price for {ui.plain(name)}. Set a price on the Grading screen.",
     )  # fmt: skip
 
 
 def budget(project: Project, model: AnswerModel, caps: Caps, key: str) -> Caps:
     """The caps of a job that asks a model, and how long it waits for one behind an endpoint."""
     columns = st.columns(4)
-    calls = columns[0].number_input("Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap")
+    calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
     priced = model.model in prices(project)
     money = columns[1].number_input(
-        "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", disabled=not priced,
+        "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", disabled=not priced,
         help=None if priced else "Set a price for the model on the Grading screen first.",
     )  # fmt: skip
-    flying = columns[2].number_input("Calls in flight", 1, 1024, caps.concurrency, key=f"{key} flying")
+    flying = columns[2].number_input("Parallel calls", 1, 1024, caps.concurrency, key=f"{key} flying")
     patience = caps.patience
     if model.parameters.get("at") == "openai":
         with columns[3]:

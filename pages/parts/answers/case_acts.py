@@ -67,7 +67,7 @@ def draw(project: Project, view: View) -> None:
         try:
             ACTS[act["do"]](at, act)
         except WorkbenchError as error:
-            at.error = {"message": error.message, "hint": error.hint or ""}
+            at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
     if at.sources:
         # The line above says by whom passages are gold, and offers who has judged by now.
         st.rerun()
@@ -78,7 +78,7 @@ def draw(project: Project, view: View) -> None:
 def _place(act: Act) -> tuple[str, str, int]:
     found = desk.place_of(str(act["case"]))
     if found is None:
-        raise WorkbenchError("unknown-case", "This case is not there any more.", "Go on to the next one.")
+        raise WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
     return found
 
 
@@ -106,7 +106,7 @@ def _confirm(at: Desk, act: Act) -> None:
     words = f"{letter} for “{text}”: {CASES[letter]}."
     if meanwhile := unseen_by(row, author, act.get("seen") or ()):
         said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
-        words += f" Meanwhile it was confirmed by others: {said}. All is on record; yours counts, as the last."
+        words += f" Also confirmed by {said}. Your decision counts because it is the latest."
     at.say(words, {"do": "take back", "case": act["case"]})
     desk.put(at=str(act.get("next") or ""))
 
@@ -114,7 +114,7 @@ def _confirm(at: Desk, act: Act) -> None:
 def _take_back(at: Desk, act: Act) -> None:
     query_id, run, k = _place(act)
     take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
-    at.say("The case is open again. What was confirmed stays on record as taken back.")
+    at.say("Decision withdrawn. The case is open again.")
     desk.put(at=str(act["case"]))
 
 
@@ -124,8 +124,8 @@ def _judge(at: Desk, act: Act) -> None:
     row = case_at(at.project, at.evaluation, query_id, run, k)
     judge_as_relevant(at.project, row, str(act["passage"]), author)
     at.say(
-        f"Passage {act['passage']} is judged {RELEVANT}. It counts as gold where “{judging.source_of(author)}” is"
-        " chosen under Change.",
+        f"Passage {act['passage']} is judged {RELEVANT}. To count it as gold, choose"
+        f" “{judging.source_of(author)}” under Change settings.",
         {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
     )
     at.sources = True
@@ -135,7 +135,7 @@ def _judge(at: Desk, act: Act) -> None:
 def _unjudge(at: Desk, act: Act) -> None:
     query_id, _, _ = _place(act)
     judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
-    at.say("The judgment is withdrawn.")
+    at.say("Judgment withdrawn.")
     at.sources = True
 
 
@@ -143,10 +143,10 @@ def _add_answer(at: Desk, act: Act) -> None:
     query_id, run, k = _place(act)
     answer = case_at(at.project, at.evaluation, query_id, run, k).line.answer
     if answer is None:
-        raise WorkbenchError("unknown-answer", "There is no answer to add.", "Go on to the next case.")
+        raise WorkbenchError("unknown-answer", "This case has no answer to add.", "Go to the next case.")
     add_gold_answer(at.project, query_id, answer, ui.author())
     at.say(
-        f"“{ui.shortened(answer, 80)}” is a gold answer of the query now.",
+        f"“{ui.shortened(answer, 80)}” is now a gold answer of the query.",
         {"do": "remove answer", "case": act["case"], "answer": answer},
     )
     desk.put(at=str(act["case"]))
@@ -155,7 +155,7 @@ def _add_answer(at: Desk, act: Act) -> None:
 def _remove_answer(at: Desk, act: Act) -> None:
     query_id, _, _ = _place(act)
     withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
-    at.say("The answer is no gold answer any more.")
+    at.say("Gold answer removed.")
 
 
 ACTS: Mapping[str, Callable[[Desk, Act], None]] = {

@@ -50,7 +50,11 @@ STYLE = """
 def view(project: Project, evaluation: Evaluation) -> None:
     """Every evaluation of the same runs with the one that it chooses, how sure that is, and what it would cost."""
     if len(evaluation.view.runs or ()) < 2:
-        ui.empty("There is one run, so nothing is chosen.", "Import another, or generate answers from another.", "home")
+        ui.empty(
+            "Only one run has answers, so there is nothing to compare.",
+            "Import another run, or generate answers from another run.",
+            "home",
+        )
     ks = evaluation.view.ks
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     k = left.segmented_control(
@@ -58,16 +62,16 @@ def view(project: Project, evaluation: Evaluation) -> None:
     )
     offered = boards_to_choose_by(project, int(k))
     policy = policy_widgets.chosen(project)
-    with st.spinner("Looking at what the answers cover", show_time=False):
+    with st.spinner("Computing the coverage of the answers", show_time=False):
         covers = cover_tables(project, evaluation, int(k), policy)
     waiting = waiting_runs(evaluation, int(k))
     answered = [run for run in evaluation.view.runs or () if run not in waiting]
     whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
-        "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
-        placeholder="Nothing else",
-        help="What the answers cover of the question bank, judgments of people, the question bank on the passages"
-        " themselves (EXAM-Cover), and judges of passages, on the same runs.",
+        "Compare with", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        placeholder="No other evaluation",
+        help="Other evaluations of the same runs: coverage of the question bank by the answers or by the passages"
+        " (EXAM-Cover), assessors' judgments, and graders of passages.",
     )  # fmt: skip
     asked = {name: offered[name] for name in wanted if name in offered}
     tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
@@ -82,21 +86,23 @@ def view(project: Project, evaluation: Evaluation) -> None:
     found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
     st.container(key="compared-over").caption(
-        f"Over {found.choices[0].queries:,} queries that all have. Shares are of 1,000 resamples of the queries in"
-        f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
-        " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
+        f"Based on {how_many(found.choices[0].queries, 'queries')} common to all evaluations. Percentages show how"
+        " often a run is chosen in 1,000 resamples of the queries.",
+        help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
+        " choice is the share of resamples in which both choose the same run. Cost is the loss by"
+        f" {REFERENCE}@{k} if you choose by the row. Intervals are 95 %.",
     )
     for run, count in waiting.items():
         st.caption(
-            f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
-            " wait for an answer or a comparison. See Generate and compare."
+            f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are missing for"
+            f" {how_many(count, 'queries')}. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} is known of {how_many(len(table), 'runs')}. Grade the answers from"
-                f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
+                f":material/info: {ui.plain(name)} covers {how_many(len(table), 'runs')}. To add"
+                f" {ui.plain(first_few(lacks))}, grade their answers with `exam answers grade`."
             )
 
 
@@ -116,8 +122,8 @@ def _html(found: Choosing, reference: str) -> str:
     )
     return (
         '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Choices"><table class="ew-choice"><thead><tr>'
-        f'<th>Evaluation</th><th class="words">Chooses</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
-        f"<th>Costs</th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+        f'<th>Evaluation</th><th class="words">Chosen run</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
+        f"<th>Cost</th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
     )
 
 
@@ -146,7 +152,7 @@ def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
     whole = visible(" = ".join(runs))
     if len(runs) <= MOST_NAMED:
         return f'<span title="{whole}">{visible(" = ".join(short[run] for run in runs))}</span>'
-    return f'<span class="dim" title="{whole}">{len(runs)} runs tie</span>'
+    return f'<span class="dim" title="{whole}">{len(runs)} runs with equal scores</span>'
 
 
 def interval(one: Interval) -> str:
@@ -163,9 +169,9 @@ def interval(one: Interval) -> str:
 
 def correlation(project: Project, evaluation: Evaluation) -> None:
     """Spearman between Recall and LLM-retEval over queries, on all and without failures of Recall."""
-    by: dict[Refined, str] = {"confirmed": "Confirmed by people", "proposed": "Proposed, too"}
+    by: dict[Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
     picked = st.segmented_control(
-        "Cases A, B and C are left out of Refined where they are", list(by), default="confirmed",
+        "Cases A, B and C left out of “refined”", list(by), default="confirmed",
         format_func=lambda name: by[name], key="refined", required=True,
     )  # fmt: skip
     chosen: Refined = "proposed" if picked == "proposed" else "confirmed"
@@ -182,11 +188,12 @@ def correlation(project: Project, evaluation: Evaluation) -> None:
         f"<th>ρ, refined</th><th>Queries</th><th>Left out</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
     for why in dict.fromkeys(one.every.spearman.undefined for one in found if one.every.spearman.undefined):
-        st.caption(f"Undefined where {ui.plain(str(why))}.")
+        st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
     st.caption(
-        "Spearman's ρ between Recall's verdict on each query (was a gold passage retrieved) and LLM-retEval's; between"
-        " 0 and 1 it is φ. Refined leaves out the queries on which Recall is wrong (cases A, B, C)."
-        + (" Proposed cases were not looked at by anybody." if chosen == "proposed" else "")
+        "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query. Refined leaves out"
+        " queries on which Recall is wrong."
+        + (" No assessor has confirmed the proposed cases." if chosen == "proposed" else ""),
+        help="For results of 0 and 1, ρ equals φ. Recall is wrong in cases A, B and C.",
     )
 
 

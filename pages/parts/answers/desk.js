@@ -198,7 +198,7 @@ class Desk {
       parts.push(make("span", { dir: "auto" }, said.words));
       if (said.undo) {
         const { do: name, ...rest } = said.undo;
-        parts.push(make("button", { type: "button", class: "link", onclick: () => this.act(name, rest) }, "Take it back"));
+        parts.push(make("button", { type: "button", class: "link", onclick: () => this.act(name, rest) }, "Undo"));
       }
     }
     if (error) parts.push(make("b", {}, `${error.message} ${error.hint}`));
@@ -209,7 +209,7 @@ class Desk {
     const open = this.desks[this.open];
     this.part("pane", [this.open, open ?? null, this.data.empty, this.beside(1), this.beside(-1)], () => {
       if (!open) {
-        const words = this.open ? "Reading the texts of the next case…" : this.data.empty;
+        const words = this.open ? "Loading the next case…" : this.data.empty;
         this.pane.replaceChildren(make("p", { class: "empty", role: "status" }, words));
         return;
       }
@@ -269,27 +269,27 @@ class Desk {
       make("h3", {}, "Gold answers"),
       ...(open.answers.length
         ? open.answers.map((one) => make("p", { class: "said gold", dir: "auto" }, one))
-        : [make("p", { class: "quiet" }, "None: whether an answer is right is not known.")]),
+        : [make("p", { class: "quiet" }, "No gold answers, so it is unknown if an answer is right.")]),
     );
   }
 
   retrieved(open) {
     const said =
       open.answer === null
-        ? make("p", { class: "quiet" }, { skipped: "The run has no passage here.", waiting: "Not answered yet." }[open.state] ?? `No answer: ${open.note}`)
+        ? make("p", { class: "quiet" }, { skipped: "The run has no passage for this query.", waiting: "Not answered yet." }[open.state] ?? `No answer: ${open.note}`)
         : make("p", { class: "said", dir: "auto" }, open.answer);
     const can = open.answer !== null && !open.held;
     return make(
       "section",
-      { class: "column", "aria-label": "Answer from what was retrieved" },
-      make("h3", {}, "Answer from what was retrieved"),
+      { class: "column", "aria-label": "Answer from the retrieved passages" },
+      make("h3", {}, "Answer from the retrieved passages"),
       said,
       open.answer !== null && open.note ? make("p", { class: "quiet" }, open.note) : null,
-      open.held ? make("p", { class: "quiet" }, "It is a gold answer.") : null,
+      open.held ? make("p", { class: "quiet" }, "This is a gold answer.") : null,
       can
         ? make(
             "button",
-            { type: "button", class: "small", title: "The answer is right: keep it as one (case E)", onclick: () => this.act("add answer", { case: open.id }) },
+            { type: "button", class: "small", title: "Use this if the answer is right (case E)", onclick: () => this.act("add answer", { case: open.id }) },
             "Add as gold answer",
           )
         : null,
@@ -304,7 +304,7 @@ class Desk {
       make("h3", {}, open.draws.length > 1 ? `${open.draws.length} answers from the gold passages` : "Answer from the gold passages"),
       ...(open.draws.length
         ? open.draws.map((one) => make("p", { class: "said", dir: "auto" }, one))
-        : [make("p", { class: "quiet" }, open.failed ? "They failed." : "Not answered yet.")]),
+        : [make("p", { class: "quiet" }, open.failed ? "Generation failed." : "Not answered yet.")]),
       ...open.gold.map((one) => this.passage(open, one, "")),
       open.more ? make("p", { class: "quiet" }, `and ${open.more} more gold passages`) : null,
     );
@@ -313,22 +313,22 @@ class Desk {
   passage(open, one, place) {
     const name = `${place} ${one.id}`.trim();
     const marks = one.parts.map(([text, inside]) => (inside ? make("mark", {}, text) : text));
-    const body = one.parts.length ? marks : [make("span", { class: "quiet" }, "Its text has not been imported.")];
+    const body = one.parts.length ? marks : [make("span", { class: "quiet" }, "The text is not imported.")];
     const about = [];
     if (one.rank && one.gold) about.push(make("span", { class: "tag" }, "gold"));
     if (one.rank && one.judged !== null) {
       about.push(
         make("span", { class: "quiet" }, `you judged ${one.judged}`),
-        make("button", { type: "button", class: "link", onclick: () => this.act("unjudge", { case: open.id, passage: one.id }) }, "withdraw"),
+        make("button", { type: "button", class: "link", onclick: () => this.act("unjudge", { case: open.id, passage: one.id }) }, "Withdraw"),
       );
     } else if (one.rank && !one.gold && one.parts.length) {
       about.push(
         make(
           "button",
-          { type: "button", class: "link", title: "It answers and nobody judged it so (case A)",
-            "aria-label": `Add passage ${one.rank} as judgment`,
+          { type: "button", class: "link", title: "Use this if the passage contains the answer (case A)",
+            "aria-label": `Judge passage ${one.rank} as relevant`,
             onclick: () => this.act("judge", { case: open.id, passage: one.id }) },
-          "add as judgment",
+          "Judge as relevant",
         ),
       );
     }
@@ -351,7 +351,7 @@ class Desk {
     });
     return make(
       "section",
-      { class: "decide", "aria-label": "Which case it is" },
+      { class: "decide", "aria-label": "Decision on the case" },
       make(
         "p",
         { class: "proposal" },
@@ -365,7 +365,7 @@ class Desk {
           { class: "confirmed" },
           make("b", {}, `${one.by}: ${one.case}`),
           make("span", { dir: "auto" }, ` ${one.says}${one.note ? ` (${one.note})` : ""} `),
-          one.mine ? make("button", { type: "button", class: "link", onclick: () => this.act("take back", { case: open.id }) }, "Take back") : null,
+          one.mine ? make("button", { type: "button", class: "link", onclick: () => this.act("take back", { case: open.id }) }, "Withdraw") : null,
         ),
       ),
       make(

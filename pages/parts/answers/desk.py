@@ -14,6 +14,7 @@ import streamlit as st
 from core.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
 from core.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_desk, cases
 from core.project import Project
+from core.text import how_many
 from pages.parts.answers import looking
 from pages.parts.shared import address, ui
 from pages.parts.shared.components import ACTING, component
@@ -23,8 +24,8 @@ KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
 """What of the address is about this screen: filters, and the open case."""
 SHORT = {
-    "A": "not annotated", "B": "another version", "C": "distracted", "D": "cannot from gold", "E": "not among draws",
-    "F": "compared wrongly", "K": "own knowledge",
+    "A": "not annotated", "B": "another version", "C": "distracted", "D": "fails on gold", "E": "not from gold",
+    "F": "wrong comparison", "K": "own knowledge",
 }  # fmt: skip
 """What stands on the keys of the cases."""
 A_PAGE = 60
@@ -102,7 +103,7 @@ def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None,
     by_id = dict(zip(ids, found, strict=True))
     return {
         "home": project.name,
-        "count": f"{len(found):,} case{'s' if len(found) != 1 else ''}",
+        "count": how_many(len(found), "cases"),
         "filters": _filters(evaluation),
         "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
         "rows": [_row(row) for row in found[first : first + A_PAGE]],
@@ -132,7 +133,7 @@ def _filters(evaluation: Evaluation) -> list[dict[str, Any]]:
         choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
         choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
         choice("case", "Case", "All cases", letters),
-        choice("show", "Show", "To do", [("all", "Confirmed ones, too")]),
+        choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
     ]
 
 
@@ -178,10 +179,11 @@ def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRo
         "where": as_shown(f"{line.run}, k = {line.k}"),
         "verdicts": [
             _verdict("Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"),
-            _verdict("retEval", row.verdicts.reteval, "the answer says what one from gold says",
-                     "the answer is another than those from gold"),
+            _verdict("retEval", row.verdicts.reteval, "the answer matches one from the gold passages",
+                     "the answer matches none from the gold passages"),
             _verdict("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
-            _verdict("gold", row.verdicts.goldeval, "an answer from gold is right", "no answer from gold is right"),
+            _verdict("gold", row.verdicts.goldeval, "an answer from the gold passages is right",
+                     "no answer from the gold passages is right"),
         ],
         "answer": None if line.answer is None else as_shown(line.answer),
         "note": as_shown(line.note or ""),
@@ -233,17 +235,17 @@ def _cut(parts: Sequence[MarkedPart]) -> list[list[object]]:
 
 
 def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
-    says = "not known" if value is None else yes if value else no
+    says = "unknown" if value is None else yes if value else no
     return {"name": name, "value": value, "says": says}
 
 
 def _why_empty(evaluation: Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
-        return "These runs have no answers yet: generate some on the Answers screen."
+        return "These runs have no answers yet. Generate answers on the Answers screen."
     if any(named(name) for name in ("run", "k", "case")):
-        return "Nothing here under these filters."
+        return "No cases match the filters."
     if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
-        return "Nothing yet: comparisons are still to be made. Make them on the Answers screen."
+        return "No cases yet. Compare the answers on the Answers screen."
     if named("show") != "all":
-        return "Nothing is left to do: wherever Recall, LLM-retEval and the gold answers differ, a case is confirmed."
-    return "Recall, LLM-retEval and the gold answers say the same of every query."
+        return "No open cases. A case is confirmed for every query on which the results differ."
+    return "No cases: Recall, LLM-retEval and the gold answers agree on every query."

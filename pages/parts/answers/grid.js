@@ -14,7 +14,7 @@ class Grid {
     this.known = "";
     this.wanted = "";
     this.table = make("div", { class: "scroll" });
-    this.detail = make("section", { class: "detail", "aria-label": "Queries of the cell" });
+    this.detail = make("section", { class: "detail", "aria-label": "Queries of the selected score" });
     parent.append(this.table, this.detail);
   }
 
@@ -39,7 +39,7 @@ class Grid {
       {},
       make("th", { scope: "col" }, "Run"),
       ...measures.map((one) => make("th", { scope: "col", title: one.says }, one.name)),
-      make("th", { scope: "col", class: "unsaid" }, make("span", { class: "unseen" }, "What is missing")),
+      make("th", { scope: "col", class: "unsaid" }, make("span", { class: "unseen" }, "Missing values")),
     );
     const bodies = blocks.map((block) =>
       make(
@@ -78,7 +78,7 @@ class Grid {
         class: `cell${cell.best ? " best" : ""}`,
         "data-cell": cell.id,
         "aria-expanded": String(open),
-        "aria-label": `${name}: ${cell.mean.toFixed(3)}${cell.best ? ", the best" : ""}`,
+        "aria-label": `${name}: ${cell.mean.toFixed(3)}${cell.best ? ", best" : ""}`,
         onclick: () => {
           this.wanted = open ? "" : cell.id;
           this.acts.add("open", { cell: this.wanted });
@@ -122,7 +122,7 @@ class Grid {
         make(
           "table",
           {},
-          make("thead", {}, make("tr", {}, ...["Score", "Query", "Answer from the top k", "Answer from gold"].map((one) => make("th", { scope: "col" }, one)))),
+          make("thead", {}, make("tr", {}, ...["Score", "Query", "Answer from the top k passages", "Answer from gold passages"].map((one) => make("th", { scope: "col" }, one)))),
           make("tbody", {}, ...rows),
         ),
       ),

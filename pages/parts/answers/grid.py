@@ -29,11 +29,11 @@ from pages.parts.shared.html import as_shown
 
 KEY = "answers-grid"
 MEASURES: dict[Measured, str] = {
-    "LLM-retEval": "The answer from the top k says what one from the gold passages says",
-    "GPT-Eval": "The answer is right by the gold answers, or by a person",
-    "Recall": "Share of the gold passages among the top k",
-    "Precision": "Share of the top k that is gold",
-    "F1": "Harmonic mean of Recall and Precision of each query",
+    "LLM-retEval": "The answer from the top k passages matches an answer from the gold passages",
+    "GPT-Eval": "The answer is right according to the gold answers or an assessor",
+    "Recall": "Share of the gold passages that are in the top k",
+    "Precision": "Share of the top k passages that are gold",
+    "F1": "Harmonic mean of Recall and Precision per query",
 }
 QUERIES = 400
 """Queries of an open cell at most."""
@@ -46,8 +46,8 @@ def view(project: Project, evaluation: Evaluation) -> None:
     _missing(evaluation)
     _table(project, evaluation)
     st.caption(
-        "Means over queries ± one standard error; a run that skipped a query has 0 there, what failed or waits is left"
-        " out. Bold is the best of its depth where it stays so in 95 % of resampled queries."
+        "Means over queries ± one standard error. A bold score is the best of its depth in at least 95 % of resamples.",
+        help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
     failed = failures(project, evaluation)
     st.markdown("**Failures**")
@@ -61,7 +61,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
         },
         hide_index=True,
     )
-    st.caption("Queries by their confirmed case, or by the proposed one. The Cases screen lists them.")
+    st.caption("Queries by confirmed case, else by proposed case. The Cases screen lists them.")
     with st.container(horizontal=True):
         name = f"{project.name}-reteval"
         st.download_button(
@@ -76,16 +76,16 @@ def _missing(evaluation: Evaluation) -> None:
     compare = sum(row.reteval.waiting - row.waiting for row in rows)
     unread = sum(row.reteval.failed - row.failed for row in rows)
     said = [
-        f"{number:,} {what}"
+        f"{what}: {number:,}"
         for number, what in (
-            (waiting, "answers are still to be generated"), (failed, "answers failed"),
-            (compare, "comparisons are still to be made"), (unread, "comparisons failed"),
+            (waiting, "answers to generate"), (failed, "failed answers"),
+            (compare, "comparisons to make"), (unread, "failed comparisons"),
         )
         if number > 0
     ]  # fmt: skip
     if said:
         st.caption(
-            f":material/info: Not complete: {', '.join(said)}. What is missing is left out, not counted as wrong."
+            f":material/info: Incomplete ({', '.join(said)}). Missing values are left out, not counted as wrong."
         )
 
 
@@ -151,7 +151,7 @@ def _ideal(found: Scored | None) -> dict[str, Any] | None:
     error = "" if found.error is None else f" ± {found.error:.3f}"
     return {
         "mean": found.mean,
-        "says": f"Ideal retriever: answers from the gold passages alone are right for {found.mean:.3f}{error} of the"
+        "says": f"Ideal retriever: answers from gold passages only are right for {found.mean:.3f}{error} of the"
         f" {found.queries:,} queries with gold answers (GPT-Eval).",
     }
 
@@ -188,8 +188,8 @@ def _why(line: Line, measure: str) -> str:
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):
         places = ", ".join(str(place + 1) for place in line.found.places)
-        return f"Gold at rank {places}." if places else "No gold passage among the top k."
+        return f"Ranks of gold passages: {places}." if places else "No gold passage in the top k."
     verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
     if verdict.state != "known":
-        return ui.shortened(verdict.reason or "Waits.", 120)
-    return "Said by a person." if measure == "GPT-Eval" and line.by_person else ""
+        return ui.shortened(verdict.reason or "Waiting.", 120)
+    return "Result from an assessor." if measure == "GPT-Eval" and line.by_person else ""

@@ -12,6 +12,7 @@ import streamlit as st
 
 from core.pipelines import JUDGES, Evaluation, Gold, View, asked_for, evaluate, gold_sources, lacking, usual_judge
 from core.project import AnswerModel, Project, answer_models, run_names
+from core.text import how_many
 from pages.parts.shared import address, ui
 
 NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
@@ -20,9 +21,9 @@ KEY = "looking at answers"
 BETWEEN = "\n"
 """Between the names of a list in the address: no name has it in it."""
 WHAT = (
-    "LLM-retEval judges a retriever by what it makes possible: the same model answers every query from the top k"
-    " passages of a run and from the gold passages, and a judge says whether both answers say the same. It needs"
-    " queries, runs and gold passages with their texts; gold answers are optional and add GPT-Eval."
+    "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same model answers each"
+    " query from the top k passages of a run and from the gold passages. An answer check decides if both answers match."
+    " You need queries, runs and gold passages with texts. Gold answers are optional and add GPT-Eval."
 )
 """What the screens are for, for somebody who sees them for the first time."""
 
@@ -35,15 +36,15 @@ def begin(project: Project) -> None:
     missing = [
         words
         for lacks, words in (
-            (found.queries, "queries with their words"),
-            (found.runs, "runs (files of rankings, or exam answers rag)"),
-            (found.gold, "gold passages: judgments (qrels) or gold texts"),
+            (found.queries, "queries with texts"),
+            (found.runs, "runs (imported rankings, or exam answers rag)"),
+            (found.gold, "gold passages (imported or from judgments)"),
         )
         if lacks
     ]
     with st.container(border=True, key="lacking"):
         st.markdown(WHAT)
-        st.markdown(f"**This project has no {', no '.join(missing)}.** Import them on the Home screen.")
+        st.markdown(f"**Missing: {', '.join(missing)}.** Import them on the Home screen.")
         ui.go("home")
     st.stop()
 
@@ -66,9 +67,9 @@ def look(project: Project) -> Evaluation:
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         with st.popover(
-            "Change",
+            "Change settings",
             type="tertiary",
-            help="Choose whose answers are looked at, and who judges them",
+            help="Choose the generator, the answer check, the gold passages, the runs and the depths.",
             key="change answers",
         ):
             view, said = _choices(project, known, anew)
@@ -110,15 +111,15 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
     key = take("generator", names[0], str)
     if st.session_state[key] not in names:
         st.session_state[key] = names[0]
-    generator = str(st.selectbox("Answers by", names, key=key))
+    generator = str(st.selectbox("Generator", names, key=key))
     asked_runs, asked_ks = asked_for(project, next(one for one in known if one.name == generator))
 
     usual = usual_judge(project)
     key = take("judge", usual, str)
     if st.session_state[key] not in JUDGES:
         st.session_state[key] = usual
-    judge = str(st.selectbox("Judge", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
-                             help="Says whether two answers say the same."))  # fmt: skip
+    judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
+                             help="Decides if two answers match."))  # fmt: skip
     told = JUDGES[judge]
     model = None
     if told.needs == "model":
@@ -127,7 +128,7 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
             key = take("asked", models[0], str)
             if st.session_state[key] not in models:
                 st.session_state[key] = models[0]
-            model = str(st.selectbox("Model that compares", models, key=key))
+            model = str(st.selectbox("Model of the answer check", models, key=key))
     threshold = None
     if told.graded:
         key = take("threshold", told.threshold, float)
@@ -136,24 +137,28 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
             st.session_state[key] = told.threshold
         st.session_state["answers threshold of"] = judge
         st.session_state[key] = min(max(float(st.session_state[key]), 0.0), told.top)
-        threshold = st.slider("Accepted from", 0.0, told.top, step=told.top / 100, key=key)
+        threshold = st.slider(
+            "Threshold", 0.0, told.top, step=told.top / 100, key=key, help="Lowest score of a right answer."
+        )
 
     sources = gold_sources(project)
     key = several("gold", sources[:1], sources)
-    gold = st.multiselect("Gold passages by", sources, key=key, placeholder=sources[0],
-                          help="Judgments of a person count when that person is chosen here.")  # fmt: skip
+    gold = st.multiselect("Sources of gold passages", sources, key=key, placeholder=sources[0],
+                          help="An assessor's judgments count only if the assessor is chosen here.")  # fmt: skip
     least = int(
-        st.number_input("Gold from judgment", 1, 3, key=take("least", 1, lambda text: min(3, max(1, int(text)))))
+        st.number_input(
+            "Lowest judgment of gold passages", 1, 3, key=take("least", 1, lambda text: min(3, max(1, int(text))))
+        )
     )
     runs_known = run_names(project)
     key = several("runs", [], runs_known)
-    runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"The {len(asked_runs)} that were answered from")
+    runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})")
     offered = sorted({1, 5, 10, 20, *asked_ks})
     key = several("ks", [], offered)
     ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
     same = st.toggle(
-        "Near-equal texts count as gold", key=take("same", False, lambda text: text == "yes"),
-        help="A passage counts as retrieved whose text is nearly that of a gold passage (case B).",
+        "Count near-equal texts as gold", key=take("same", False, lambda text: text == "yes"),
+        help="A gold passage counts as retrieved if a retrieved text is almost identical to it (case B).",
     )  # fmt: skip
     view = View(
         tuple(runs) or asked_runs, tuple(sorted(ks)) or asked_ks, generator, judge=judge, judge_model=model,
@@ -176,11 +181,11 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
 def _in_words(found: Evaluation) -> str:
     told = JUDGES[found.view.judge]
     judge = found.judge_model.name if found.judge_model is not None else told.title
-    limit = f" from {found.view.threshold:.2f}" if found.view.threshold is not None else ""
+    limit = f", threshold {found.view.threshold:.2f}" if found.view.threshold is not None else ""
     gold = found.view.gold.against
-    by = f", gold by {ui.plain(' and '.join(gold))}" if gold else ""
-    alike = ", near-equal texts too" if found.view.same_text else ""
+    by = f", gold from {ui.plain(' and '.join(gold))}" if gold else ""
+    alike = ", near-equal texts included" if found.view.same_text else ""
     return (
-        f"Answers by **{ui.plain(found.generator.name)}** · judged by **{ui.plain(judge)}**{limit} ·"
-        f" {len(found.gold):,} queries with gold passages{by}{alike}"
+        f"Answers by **{ui.plain(found.generator.name)}** · checked by **{ui.plain(judge)}**{limit} ·"
+        f" {how_many(len(found.gold), 'queries')} with gold passages{by}{alike}"
     )

@@ -10,6 +10,7 @@ from core.formats import Source
 from core.measures import Interval
 from core.pipelines import AgreementRow, PeopleSaid, agreement, lacking, people_said, said_by_judge, verdict_sources
 from core.project import Project
+from core.text import how_many
 from pages.parts.answers import asking, choosing, looking
 from pages.parts.shared import charts, presses, ui
 from pages.parts.shared.html import visible
@@ -22,20 +23,20 @@ VALUES = ("accuracy", "kappa", "precision", "recall")
 def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
     """Choose beside whom judges are set, and what they say; None where nobody has said anything."""
     sources = verdict_sources(project)
-    options = {name: f"{name} ({verdicts:,} verdicts)" for name, verdicts in sources}
+    options = {name: name for name, _ in sources}
     if len(sources) > 1:
-        options = {"": f"All people ({sum(count for _, count in sources):,} verdicts)"} | options
+        options = {"": "All people"} | options
     said: list[PeopleSaid] = []
     # People's verdicts need no runs; what a model compared stands beside what was retrieved.
     if looking.generators(project) and not lacking(project).stops:
         evaluation = looking.look(project)
         model = evaluation.judge_model
         if model is not None and (said := said_by_judge(project, evaluation)):
-            options[f"{MODEL}:{model.name}"] = f"The model {model.name} ({len(said):,} comparisons)"
+            options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
     if not options:
         return None
     chosen = str(
-        st.selectbox("Beside", list(options), format_func=options.__getitem__, key="beside", bind="query-params",
+        st.selectbox("Compare with", list(options), format_func=options.__getitem__, key="beside", bind="query-params",
                      width=420)
     )  # fmt: skip
     if chosen.startswith(f"{MODEL}:"):
@@ -46,34 +47,34 @@ def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
 def missing(project: Project) -> None:
     """Say that nobody has a verdict yet, and how to get some."""
     with st.container(border=True, key="no-verdicts"):
-        st.markdown("**Nobody has said yet of any answer whether it is right.**")
+        st.markdown("**No results from people yet.**")
         st.markdown(
-            "This screen sets each judge of answers beside people, so that you know how far to trust it and from which"
-            " threshold. It needs verdicts: a JSONL file with `query_id`, `answer` and `acceptable` on each line, on"
-            " queries with gold answers. A model that has compared answers can stand in for people."
+            "This screen shows how well each answer check agrees with people, and which threshold is best. Import a"
+            " JSONL file with `query_id`, `answer` and `acceptable` on each line, for queries with gold answers. Or use"
+            " the results of a model instead."
         )
-        ui.go("answers", "Let a model compare", view="Generate and compare")
+        ui.go("answers", "Compare answers with a model", view="Generate and compare")
 
 
 def imports(project: Project) -> None:
     """Take in a file of verdicts: what was understood of it, and the import."""
-    with st.popover("Import verdicts", icon=":material/upload:", key="import verdicts"):
-        st.caption("JSONL: query_id, answer, acceptable on each line.")
-        file = st.file_uploader("File of verdicts", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
-        name = st.text_input("Who says so", key="verdicts by", placeholder="The file's name").strip()
-        if file is None or not presses.button("Import", type="primary", key="verdicts import"):
+    with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
+        st.caption("JSONL with query_id, answer and acceptable on each line.")
+        file = st.file_uploader("File with results", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
+        name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
+        if file is None or not presses.button("Import results", type="primary", key="verdicts import"):
             return
         group = Group("answer-verdicts", [Source(name=file.name, data=file.getvalue())], Options(source=name or None))
         with ui.errors():
             (done,) = import_groups(project, [group], ui.author())
             st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
-            st.toast(", ".join(f"{count:,} {what}" for what, count in done.counts.items()), icon=":material/check:")
+            st.toast(f"{how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
             st.rerun()
 
 
 def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[AgreementRow]:
     """Every judge with its accuracy, kappa, precision and recall; returns the rows."""
-    with st.spinner("Setting judges beside them", show_time=False):
+    with st.spinner("Comparing the answer checks", show_time=False):
         rows = project.remember(("judges of answers", beside, tuple(said)), lambda: agreement(project, said))
     body = "".join(
         f"<tr><th>{visible(row.judge.title)}"
@@ -83,17 +84,19 @@ def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[Agreeme
         + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
         for row in rows
     )
-    heads = ("Accepted from", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best from", "Kappa there")
+    heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Kappa at best")
     head = "".join(f"<th>{one}</th>" for one in heads)
     st.html(
-        f'<style>{choosing.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Judges">'
-        f'<table class="ew-choice"><thead><tr><th>Judge</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<style>{choosing.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
+        f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
     accepted = sum(one.acceptable for one in said)
     st.container(key="verdicts-held").caption(
-        f"On {len(said):,} answers, of which {ui.percent(accepted / len(said))} are held for right. Intervals hold 95 %"
-        " of 1,000 resamples of questions. “Best from” has the greatest kappa on a random half of the questions;"
-        " the kappa there is that on the other half."
+        f"Based on {how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals are"
+        " 95 %, from 1,000 resamples of questions.",
+        help="The best threshold has the highest kappa on a random half of the questions. “Kappa at best” is its kappa"
+        " on the other half.",
     )
     return rows
 
@@ -109,7 +112,7 @@ def _bounded(one: Interval) -> str:
 def _counts(row: AgreementRow) -> str:
     more = [
         f"{row.against.failed:,} failed" if row.against.failed else "",
-        f"{row.waiting:,} wait" if row.waiting else "",
+        f"{row.waiting:,} waiting" if row.waiting else "",
     ]
     said = ", ".join(filter(None, more))
     return f"{row.against.answers:,}" + (f' <span class="dim">{said}</span>' if said else "")
@@ -128,9 +131,9 @@ def curve(rows: list[AgreementRow]) -> None:
         return
     st.subheader("Thresholds", anchor=False)
     left, right = st.columns([1, 2], vertical_alignment="bottom")
-    row = graded[str(left.selectbox("Judge", list(graded), key="curve of"))]
+    row = graded[str(left.selectbox("Answer check", list(graded), key="curve of"))]
     top = row.judge.top
-    limit = right.slider("Accepted from", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
+    limit = right.slider("Threshold", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
     # The curve has points between the scores; at the usual threshold the table above has the numbers themselves.
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
@@ -142,9 +145,9 @@ def curve(rows: list[AgreementRow]) -> None:
     if row.tested is not None:
         told = row.tested
         st.caption(
-            f"Best on half of the questions: from {told.threshold:.2f}, chosen on {told.chosen_on:,} answers. On the"
-            f" other {told.tested_on:,} its kappa is {ui.number(told.tested.kappa.value)}, that of the usual threshold"
-            f" {ui.number(told.usual.kappa.value)}."
+            f"Best threshold on half of the questions: {told.threshold:.2f} ({told.chosen_on:,} answers). Kappa on the"
+            f" other {told.tested_on:,} answers: {ui.number(told.tested.kappa.value)}, and"
+            f" {ui.number(told.usual.kappa.value)} at the usual threshold."
         )
 
 
@@ -158,14 +161,14 @@ def _chart(row: AgreementRow, limit: float) -> Spec:
         ],
         columns=["what", "threshold", "value"],
     )
-    marks = [{"threshold": limit, "what": "Chosen here"}]
+    marks = [{"threshold": limit, "what": "Your threshold"}]
     if row.tested is not None:
-        marks.append({"threshold": row.tested.threshold, "what": "Best on half"})
-    x = number("threshold", title="Accepted from", scale={"domain": [0, row.judge.top]})
+        marks.append({"threshold": row.tested.threshold, "what": "Best threshold"})
+    x = number("threshold", title="Threshold", scale={"domain": [0, row.judge.top]})
     colour = word(
         "what", title=None, scale={"domain": [name.capitalize() for name in VALUES]}, legend={"orient": "top"}
     )
-    tooltip = [word("what", title="Measure"), number("threshold", title="From", format=".2f"),
+    tooltip = [word("what", title="Measure"), number("threshold", title="Threshold", format=".2f"),
                number("value", title="Value", format=".3f")]  # fmt: skip
     lines = layer(
         "line", {"x": x, "y": number("value", title=None), "color": colour, "tooltip": tooltip}, strokeWidth=2
@@ -177,5 +180,5 @@ def _chart(row: AgreementRow, limit: float) -> Spec:
 
 def ask_model(project: Project, said: list[PeopleSaid]) -> None:
     """Let a model compare the answers that people judged, so that it stands in the table as well."""
-    with st.expander("Let a model judge these answers"), ui.errors():
-        asking.compare(project, [one.pair for one in said], "of these answers", "judge people")
+    with st.expander("Compare these answers with a model"), ui.errors():
+        asking.compare(project, [one.pair for one in said], "judge people")
