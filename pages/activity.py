@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
+from core.text import how_many
 from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 
@@ -25,11 +26,11 @@ def filters(project: Project) -> Sought:
     with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
         return Sought(
             words=st.text_input(
-                "Find", key="find", bind="query-params", placeholder="A name, a note, a reason, a question"
+                "Find", key="find", bind="query-params", placeholder="A name, note, reason or question"
             ) or "",
-            who=st.selectbox("Who", people(project), index=None, key="who", bind="query-params", placeholder="Anybody"),
+            who=st.selectbox("Person", people(project), index=None, key="who", bind="query-params", placeholder="All"),
             act=st.selectbox(
-                "Act", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="Any act",
+                "Action", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="All",
                 format_func=str.capitalize,
             ),
             since=st.date_input("From", None, key="since", bind="query-params", format="YYYY-MM-DD"),
@@ -43,21 +44,21 @@ def row(act: Act) -> None:
         st.container(key=f"act {act.key}").html(
             '<div class="asked" dir="auto">'
             f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
-            f' <span class="words">{visible(act.said)}</span> <span class="gray">act {act.key}</span></div>'
+            f' <span class="words">{visible(act.said)}</span> <span class="gray">action {act.key}</span></div>'
         )
         if act.brought_back:
-            st.caption("Brought back", width="content")
+            st.caption("Restored", width="content")
         if act.place is not None:
             screen, query = act.place
             ui.go(screen, screens.SCREENS[screen][0], **query)
         if not act.replaced or act.brought_back:
             return
         if presses.button(
-            "Bring back what it replaced", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
+            "Restore the replaced content", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
         ):
             with ui.errors():
                 bring_back(project, act.key, ui.author())
-                st.toast("It is back. What stood there is kept, and can be brought back likewise.")
+                st.toast("Restored. You can undo this.")
                 st.rerun()
 
 
@@ -66,8 +67,8 @@ st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if not kinds_of_act(project):
     ui.empty(
-        "Nothing has happened yet.",
-        "What people import, edit, grade, judge and export is recorded here.",
+        "No activity yet.",
+        "Imports, edits, grading, judgments and exports of this project are listed here.",
         "home",
         code="no-acts",
     )
@@ -75,7 +76,7 @@ sought = filters(project)
 page = int(st.session_state.get(f"acts {sought}", 1))
 found = activity(project, sought, ACTS_A_PAGE, page)
 with st.container(horizontal=True, vertical_alignment="center"):
-    st.container(key="acts-found").caption(f"{found.total:,} act{'' if found.total == 1 else 's'}")
+    st.container(key="acts-found").caption(how_many(found.total, "actions"))
     if sought != Sought():
         st.button(
             "Clear filters",
@@ -97,7 +98,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         key="activity csv",
     )
 if not found.total:
-    st.container(key="no-act-fits").text("No act fits. Take a filter away.")
+    st.container(key="no-act-fits").text("No action matches the filters.")
 last = None
 for act in found.acts:
     if act.happened_at.date() != last:

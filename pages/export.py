@@ -31,7 +31,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     state = readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
-        ui.empty("There are no labels yet.", "Grade the pool first.", "grading", "no-labels")
+        ui.empty("No labels yet.", "Grade the pool first.", "grading", "no-labels")
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         if "binary" not in st.session_state and "binary" not in st.query_params:
@@ -48,12 +48,12 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     _rests_on(state, labelled)
     left, right = st.columns(2)
     counted = qrels_counts(project, policy, binary)
-    with left, st.expander("How labels are distributed", expanded=True):
+    with left, st.expander("Label distribution", expanded=True):
         st.dataframe(
             {"Label": list(counted), "Passages": list(counted.values())}, hide_index=True,
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
-    with right, st.expander("First lines", expanded=True):
+    with right, st.expander("First lines of the file", expanded=True):
         st.code("\n".join(qrels_head(project, policy, binary)), language=None)
     return policy, binary
 
@@ -68,10 +68,12 @@ def _rests_on(state: Readiness, labelled: int) -> None:
             "Pairs graded", share, help=f"{rated:,} of {state.needed:,}"
         )
         st.container(key="metric partial", width="content").metric(
-            "Partial labels", f"{state.partial_labels:,}", help="Some pairs behind them are ungraded or failed."
+            "Partial labels", f"{state.partial_labels:,}", help="Some pairs of these labels are ungraded or failed."
         )
         st.container(key="metric unlabelled", width="content").metric(
-            "Passages without a label", f"{state.unlabelled_passages:,}", help="Left out of the file, not written as 0."
+            "Passages without a label",
+            f"{state.unlabelled_passages:,}",
+            help="The file does not list these passages. They do not count as 0.",
         )
 
 
@@ -83,8 +85,7 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     Args:
         ungraded: the queries with ungraded pairs.
     """
-    counting = f"{how_many(state.overridden, 'overrides')} count{'s' if state.overridden == 1 else ''}."
-    counting *= bool(state.overridden)
+    counting = f"Overrides in use: {state.overridden:,}." * bool(state.overridden)
     if state.complete:
         st.container(key="complete").success(
             f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:"
@@ -94,31 +95,28 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     lines = []
     if state.stale_overrides:
         lines.append(
-            f"{how_many(state.stale_overrides, 'overrides')} stale: the question was reworded, and somebody has to"
-            " confirm or withdraw."
+            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm or withdraw each one."
         )
     if state.failed or state.ungraded:
-        lines.append(f"Of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed.")
+        lines.append(f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.")
     if ungraded:
-        lines.append(f"Included: {ui.plain(queries_with_ungraded(ungraded))}. Their labels may still change.")
+        lines.append(f"The file includes {ui.plain(queries_with_ungraded(ungraded))}. Their labels may change.")
     if state.without_text:
-        lines.append(f"{state.without_text:,} cannot be graded, as the text of their passage is missing: import it.")
+        lines.append(
+            f"{how_many(state.without_text, 'pairs')} cannot be graded without the passage text. Import it on Home."
+        )
     if state.partial_labels:
-        lines.append(
-            f"{how_many(state.partial_labels, 'labels')} rest{'s' if state.partial_labels == 1 else ''} on a part."
-        )
+        lines.append(f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}.")
     if state.unlabelled_passages:
-        lines.append(
-            f"{how_many(state.unlabelled_passages, 'passages')} without any rating: left out, not written as 0."
-        )
+        lines.append(f"The file leaves out {how_many(state.unlabelled_passages, 'passages')} without any rating.")
     lines += [counting] if counting else []
     with st.container(border=True):
         st.container(key="incomplete").warning("\n".join(f"- {line}" for line in lines), icon=":material/warning:")
         with st.container(horizontal=True):
             if state.stale_overrides:
-                ui.go("passages", "Look at the overrides", overridden="true")
+                ui.go("passages", "Check the overrides", overridden="true")
             if state.ungraded or state.failed:
-                ui.go("grading", "Grade what is missing")
+                ui.go("grading", "Grade the ungraded pairs")
     ui.speaking(state.speaking_passages)
 
 

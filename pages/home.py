@@ -20,8 +20,8 @@ from pages.parts.home.imports import imports
 from pages.parts.shared import policy_widgets, ui
 
 WHAT_THIS_IS = (
-    "People say what is relevant by writing exam questions, a machine rates how well passages answer them, and labels,"
-    " qrels and leaderboards follow."
+    "People write exam questions, and a grader (an LLM judge) rates how well passages answer them. Relevance labels,"
+    " qrels and leaderboards are derived from the ratings."
 )
 SAID_FOR = timedelta(days=7)
 """How long Home says that another grader became the usual one."""
@@ -39,7 +39,9 @@ def boards_alone(project: Project) -> None:
     if (view := policy_widgets.seen()) is not None:
         board = leading(project, view.policy, view.measure, view.against)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
-        st.markdown("You see the leaderboards of this project. Its questions and grades are for those who assess.")
+        st.markdown(
+            "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
+        )
         ui.go("leaderboard")
     panels.draw("state", [picture.board(board), picture.counted(counts(project))])
 
@@ -92,7 +94,7 @@ def qrels_download(project: Project) -> None:
         mime="text/plain",
         icon=":material/download:",
         on_click="ignore",
-        help="The labels of the newest bank version. Export says what they rest on, and has more kinds of files.",
+        help="Labels of the newest bank version. The Export screen shows their basis and has more files.",
         key="download qrels",
     )
 
@@ -105,7 +107,7 @@ try:
     project = ui.chosen_project()
 except WorkbenchError as error:
     ui.show_error(error)
-    st.text("Choose another project on the left, or make a new one.")
+    st.text("Choose another project on the left, or create a new one.")
     creation(may=False)
     st.stop()
 if project is None:

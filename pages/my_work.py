@@ -35,7 +35,7 @@ def day_of(one: Work) -> str:
     if one.due is None or one.done:
         return ""
     said = f"{one.due:%d %B %Y}"
-    return f":red-badge[Late since {said}] " if one.late(date.today()) else f":gray-badge[Due {said}] "
+    return f":red-badge[Overdue since {said}] " if one.late(date.today()) else f":gray-badge[Due {said}] "
 
 
 def offers(project: Project, name: str, texts: dict[str, str]) -> None:
@@ -43,8 +43,10 @@ def offers(project: Project, name: str, texts: dict[str, str]) -> None:
     found = [one for one in doubles(project) if one.is_open_to(name)]
     if not (name and found and project.allows("claim work")):
         return
-    with st.expander(f"To be judged by several people: {len(found)}", icon=":material/group_add:", expanded=True):
-        st.caption("Nobody sees what the others give until it is adjudicated.")
+    with st.expander(f"Double assignments for you: {len(found)}", icon=":material/group_add:", expanded=True):
+        st.caption(
+            "These are assigned to several assessors. No assessor sees other assessors' judgments before adjudication."
+        )
         for one in found:
             offer(project, one, name, texts.get(one.query_id, one.query_id))
 
@@ -54,7 +56,9 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
     with st.container(key=f"work-offer-{one.key}", horizontal=True, vertical_alignment="center"):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
         asked = one.people.get(name) == "asked"
-        said = "You are asked to." if asked else f"{one.free} of {one.wanted} places are free."
+        said = (
+            "An organizer asks you to judge this." if asked else f"Assessors still needed: {one.free} of {one.wanted}."
+        )
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
         for label, key, act in (("Claim", "claim", claim_double), ("Decline", "decline", decline_double)):
             if presses.button(label, key=f"{key} {one.key}", type="tertiary"):
@@ -75,8 +79,8 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
             how_many(one.questions, "questions"),
             f"{one.judged:,} of {one.pooled:,} passages judged by you",
             *([f"{one.ungraded:,} pairs ungraded"] if one.ungraded else []),
-            *([f"{one.sampled:,} of them in a sample that others judge too, unseen"] if one.sampled else []),
-            *(["others judge it too, unseen"] if one.blind and not one.sampled else []),
+            *([f"{how_many(one.sampled, 'passages')} also assigned to other assessors"] if one.sampled else []),
+            *(["also assigned to other assessors"] if one.blind and not one.sampled else []),
         ]
         st.markdown(f"{day_of(one)}**{ui.plain(ui.shortened(one.text, ui.LISTED))}**  \n{ui.plain(' · '.join(counts))}")
         if one.done:
@@ -84,7 +88,7 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
         else:
             narrowed = {"of_query": listed_as, "assigned": "true"} if of_sample else {}
             ui.go(screen, said[0].upper() + said[1:], query=one.query_id, **narrowed)
-        label = "Not done after all" if one.done else "Done"
+        label = "Reopen" if one.done else "Mark as done"
         if name and presses.button(label, key=f"done {one.query_id}", type="tertiary"):
             mark_done(project, one.query_id, not one.done, name)
             st.rerun()
@@ -94,7 +98,7 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project, name, member = ui.project(), ui.person(), login.member()
 if text := guidelines(project).project:
-    with st.expander("Guidelines of the project", icon=":material/menu_book:"):
+    with st.expander("Project guidelines", icon=":material/menu_book:"):
         st.text(text)
 view = policy_widgets.seen()
 graded = progress_of(project, basis(project, view.policy)) if view else None
@@ -103,13 +107,13 @@ offers(project, name, pooled_queries(project))
 if not listed:
     assigned = member is not None and member.queries is not None
     ui.empty(
-        "No query is assigned to you." if assigned else "There is nothing to assess yet.",
-        "An organizer assigns queries on the screen People, and imports passages on Home.",
+        "No query is assigned to you." if assigned else "Nothing to assess yet.",
+        "Organizers assign queries on the People screen and import passages on Home.",
     )
 done, late = sum(one.done for one in listed), sum(one.late(date.today()) for one in listed)
 st.progress(
     done / len(listed),
-    f"{done} of {how_many(len(listed), 'queries')} done" + (f", {late} late" if late else ""),
+    f"{done} of {how_many(len(listed), 'queries')} done" + (f", {late} overdue" if late else ""),
 )
 page = int(st.session_state.get("work page", 1))
 names = ui.told_apart(pooled_queries(project))

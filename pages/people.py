@@ -65,7 +65,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         given = {name: read(value) for name, read in what.items()}
         did(
             one.identity,
-            f"Changed what {one.name} may do.",
+            f"Changed the role or queries of {one.name}.",
             lambda: change_member(project, one.identity, author, **given),
         )
 
@@ -90,7 +90,11 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
                 kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
             )  # fmt: skip
         if presses.button("Remove", type="tertiary", icon=":material/person_remove:", key=f"remove {one.identity}"):
-            did(one.identity, f"{one.name} has no role any more.", lambda: remove_member(project, one.identity, author))
+            did(
+                one.identity,
+                f"Removed {one.name}.",
+                lambda: remove_member(project, one.identity, author),
+            )
             st.rerun()
 
 
@@ -99,9 +103,9 @@ def adding(project: Project, texts: dict[str, str]) -> None:
     form = form_key("add person")
     with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
         identity = st.text_input(
-            "E-mail address of the login", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
+            "Login e-mail address", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
         )
-        name = st.text_input("Name", placeholder="Recorded with what they do", max_chars=60, key=f"{form} name")
+        name = st.text_input("Name", placeholder="Shown in the activity log", max_chars=60, key=f"{form} name")
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
         if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
             author = ui.author()
@@ -110,7 +114,7 @@ def adding(project: Project, texts: dict[str, str]) -> None:
                 set_member(project, identity, role, author, name or None)
                 empty("add person")
 
-            did(identity, f"{name or identity} is {role} now.", add)
+            did(identity, f"{name or identity} now has the role {role}.", add)
             st.rerun()
 
 
@@ -122,7 +126,7 @@ for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
 if not login.needed():
     st.container(key="no-logins").info(
-        "This server asks nobody to log in: whoever opens it may do everything. Roles count once it does."
+        "Login is off. Anyone who can open this server has full access. Roles apply only if login is on."
     )
 latest()
 texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})
@@ -131,7 +135,7 @@ for one in project.members().values():
 adding(project, texts)
 tell()
 if found := shares(project):
-    st.header("How far assessors are", anchor=False)
+    st.header("Progress of assessors", anchor=False)
     assigning.due_days(project, texts, found)
 assigning.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
 assigning.agreement_between(project)

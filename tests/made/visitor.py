@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -123,7 +124,7 @@ class Visitor:
     def log_in(self) -> Window:
         """Press the button of the screen that asks for it, and go where it leads; the first screen after that."""
         with self.open() as tab:
-            tab.press("Log in")
+            tab.press("log in")
             way = self.follow(tab.sent_on)
         return self.open(query=urlsplit(way[-1]).query)
 
@@ -204,12 +205,18 @@ class Window:
         """All that the screen says."""
         return "\n".join(str(message) for message in self.drawn)
 
-    def widget(self, label: str, number: int = 0) -> Any:
-        """What is drawn under a label."""
-        return [one for one in self.elements() if getattr(one, "label", None) == label and one.id][number]
+    def widget(self, key: str, number: int = 0) -> Any:
+        """What is drawn under a key, or under one that begins with these words."""
+        fits = re.compile(rf"-{re.escape(key)}($| )")
+        return [one for one in self.elements() if fits.search(getattr(one, "id", ""))][number]
 
-    def press(self, label: str) -> None:
-        self.run(WidgetState(id=self.widget(label).id, trigger_value=True))
+    def press(self, key: str) -> None:
+        self.run(WidgetState(id=self.widget(key).id, trigger_value=True))
+
+    def box(self, key: str) -> bool:
+        """Whether the screen has a container whose key begins so, with something in it."""
+        names = (message.delta.add_block.id for message in self.drawn if message.WhichOneof("type") == "delta")
+        return any(f"-{key}" in name for name in names)
 
     def fetch(self, file: str) -> str:
         """Ask for a file that is made when somebody presses its button; its address, empty where it is refused."""

@@ -44,9 +44,9 @@ __all__ = ["looked_at", "served", "shared", "small"]
 CHOICES = [
     ({"Measure": "AP"}, "AP", Policy()),
     ({"Measure": "AP", "Min rating": 3}, "AP", Policy(min_rating=3)),
-    ({"Label": "Supported by 2 questions"}, "nDCG@10", Policy(label="support:2")),
-    ({"Label": "Weighted mean"}, "nDCG@10", Policy(label="mean")),
-    ({"Label": "Weighted mean", "Weights": False}, "nDCG@10", Policy(label="mean", weighted=False)),
+    ({"label": "support:2"}, "nDCG@10", Policy(label="support:2")),
+    ({"label": "mean"}, "nDCG@10", Policy(label="mean")),
+    ({"label": "mean", "weights": False}, "nDCG@10", Policy(label="mean", weighted=False)),
     ({"Measure": "EXAM-Cover"}, "EXAM-Cover", Policy()),
     ({"Measure": "EXAM-Cover", "Weights": False}, "EXAM-Cover", Policy(weighted=False)),
     ({"Measure": "EXAM-Cover", "Cutoff": 1}, "EXAM-Cover", Policy(cutoff=1)),

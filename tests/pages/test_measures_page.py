@@ -134,8 +134,8 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Pro
 
     del query["project"]
     app = visit("leaderboard", **query)
-    chosen = {box.label: box.value for box in app.selectbox}
-    assert (chosen["Min rating"], chosen["Label"], chosen["Measure"]) == (3, "max", "AP")
+    chosen = {box.key: box.value for box in app.selectbox}
+    assert (chosen["tau"], chosen["label"], chosen["measure"]) == (3, "max", "AP")
 
     app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
     assert opened(app)["place"] == [0, 1]

@@ -8,6 +8,7 @@ from core.bank.asked import question_text_key
 from core.project import Project
 from core.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
+from pages.parts.shared.policy_widgets import LABEL_RULES
 from tests.catalogue.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
 from tests.made.refusals import mentions
@@ -149,6 +150,6 @@ def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) 
     app = sound(app.run())
     assert named(app.checkbox, "weights").proto.default is True
     assert named(app.number_input, "cutoff").proto.default == 7
-    for label, chosen in (("Min rating", "2"), ("Measure", "P@7"), ("Label", "Weighted mean")):
+    for label, chosen in (("tau", "2"), ("measure", "P@7"), ("label", LABEL_RULES["mean"])):
         box = named(app.selectbox, label)
         assert box.options[box.proto.default] == chosen

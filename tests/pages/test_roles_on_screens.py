@@ -29,7 +29,6 @@ from tests.made.screens import (
     looking_at,
     press,
     put_small,
-    said,
     served,
     shared,
     shows,
@@ -125,16 +124,13 @@ def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, lo
         assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
 
 
-@pytest.mark.parametrize(
-    ("claims", "told"),
-    [(None, "You are not logged in."), ({"iat": 0}, "Your login has ended."), ({"iat": None}, "Your login has ended.")],
-)
+@pytest.mark.parametrize("claims", [None, {"iat": 0}, {"iat": None}])
 def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
-    shared: Project, log_in: Callable[..., None], claims: dict[str, Any] | None, told: str
+    shared: Project, log_in: Callable[..., None], claims: dict[str, Any] | None
 ) -> None:
     log_in(None) if claims is None else log_in("olga", **claims)
     app = visit("leaderboard")
-    assert told in said(app)
+    assert errors(app) == ["not-logged-in"]
     assert [button.key for button in app.button] == ["log in None"]
     assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
@@ -179,13 +175,13 @@ def test_people_are_changed_undone_and_removed_on_their_screen(project: Project,
     put(project)
     log_in("olga")
     app = visit("people")
-    of_asta = next(box for box in app.multiselect if box.label == "Queries (1 of 2)")
+    of_asta = next(box for box in app.multiselect if box.value == ["q1"])
     of_asta.set_value(["q2"])
     sound(app.run())
     assert project.members()["asta@x.org"].queries == ("q2",)
     press(app, "undo person")
     assert project.members()["asta@x.org"].queries == ("q1",)
-    role = next(box for box in app.selectbox if box.label == "Role" and box.value == "viewer")
+    role = next(box for box in app.selectbox if str(box.key).startswith("role ") and box.value == "viewer")
     role.set_value("assessor")
     sound(app.run())
     assert project.members()["vera@x.org"].role == "assessor"

@@ -62,7 +62,7 @@ def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, mon
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     for content in None, "[endpoints.Lab]\nmodels = []\n":
         write(content)
-        assert login.needed() and "Nobody can log in" in refused(login.can_log_in)
+        assert login.needed() and "secrets.toml" in refused(login.can_log_in)
     write(AUTH)
     login.can_log_in()
     monkeypatch.setenv(login.DEMAND_VARIABLE, "0")

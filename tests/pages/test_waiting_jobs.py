@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from threading import Event
@@ -11,19 +12,26 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.errors import GradingError
 from core.grading import Request, carrying, jobs, start_job
 from core.pipelines import Plan, Sit, add_student, start_sitting
 from core.project import open_project
 from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
+from pages.parts.shared.ui import plain
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
 from tests.made.exams import put_exam, sittings
 from tests.made.projects import file_of, fill
+from tests.made.refusals import failed
+from tests.made.screens import numbers
 
 GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
+
+
+def times(said: str) -> list[str]:
+    """The times of day in a text."""
+    return re.findall(r"\b\d\d:\d\d\b", said)
 
 
 def made(tmp_path: Path) -> Path:
@@ -46,12 +54,10 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     until(lambda: job.control.awaited or job.progress.over)
     waits = job.control.awaited
     assert waits is not None and waits.until is not None
-    assert state(job).startswith(
-        f"**Waits for the endpoint**, next try at {waits.next_try:%H:%M}: the connection failed"
-    )
-    assert f"It is given up at {waits.until:%H:%M}." in state(job)
+    assert times(state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
+    assert plain(waits.reason) in state(job)
     job.control.pause()
-    assert state(job).startswith("**Paused**")
+    assert times(state(job)) == [f"{job.started_at:%H:%M}"]
     job.cancel()
     assert job.wait(60)
     assert [(one.state, one.graded, one.failed) for one in jobs(project)] == [("cancelled", 0, 0)]
@@ -72,13 +78,12 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     project = open_project(made(tmp_path))
     job = start_job(project, HashGrader(before=before), Request(), "ann")
     assert reached.wait(30)
-    assert " left · running since " in state(job)
+    assert job.quiet is None
     now = time.monotonic
     monkeypatch.setattr("core.grading.running.time.monotonic", lambda: now() + 40)
-    assert state(job).startswith("**Nothing has come for ")
-    assert "left" not in state(job)
+    assert job.quiet is not None and numbers(state(job))[0] >= 40
     job.control.pause()
-    assert state(job).startswith("**Paused**")
+    assert numbers(state(job))[0] != 40
     job.control.resume()
     go_on.set()
     assert job.wait(30)
@@ -89,13 +94,12 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
     project = open_project(with_student(made(tmp_path)))
     sitting = start_sitting(project, Sit(), "ann")
     until(lambda: sitting.reins.awaited or sitting.over)
-    assert standing_still(sitting.reins).startswith("**Waits for the endpoint**, next try at ")
-    assert " The job goes on by itself. It is given up at " in standing_still(sitting.reins)
+    assert len(times(waiting := standing_still(sitting.reins))) == 2
     sitting.reins.pause()
-    assert standing_still(sitting.reins).startswith("**Paused**")
+    paused = standing_still(sitting.reins)
     assert [state for _, state, _ in sittings(project)] == ["paused"]
     sitting.reins.cancel()
-    assert standing_still(sitting.reins).startswith("Stopping")
+    assert len({waiting, paused, standing_still(sitting.reins)}) == 3 and not times(paused)
     assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"
     project.close()
 
@@ -104,7 +108,5 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
 def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: list[str], tmp_path: Path) -> None:
     given: list[Any] = [*command, "--patience", "0.001", "--project", str(with_student(made(tmp_path)))]
     result = CliRunner().invoke(cli, given, standalone_mode=False)
-    assert "exam: the job waits for the endpoint, next try at" in result.output
-    assert isinstance(result.exception, GradingError)
-    with pytest.raises(GradingError, match=r"was waited for .* the last try ended with: the connection failed"):
-        raise result.exception
+    assert times(result.output)
+    assert failed(result) == "job-failed"

@@ -127,8 +127,8 @@ class Person:
         self.quiet()
         asked = self.page.locator(".st-key-name-wanted")
         if asked.count():
-            asked.get_by_role("textbox", name="Your name").fill(self.name)
-            self.press("Work under this name", asked)
+            asked.locator("input").fill(self.name)
+            self.press("Use this name", asked)
         expect(self.page.locator("input[aria-label='Your name']")).to_have_value(self.name, timeout=PATIENCE)
 
     def go(self, screen: str) -> None:

@@ -220,7 +220,7 @@ def _wrong_on_screen(person: Person) -> str | None:
                  for key in shown if key in known}  # fmt: skip
     elif screen == "Leaderboard" and person.page.locator("tr.system").count():
         measure = person.page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
-        official = person.page.get_by_role("combobox", name=re.compile("Official board")).first.input_value()
+        official = person.page.locator(".st-key-against input").first.input_value()
         read = "rows => rows.map(row => [row.dataset.run, Number(row.querySelector('.score data').value)])"
         scores: dict[str, float] = dict(person.page.locator("tr.system").evaluate_all(read))
         shown = {run: round(score, 9) for run, score in scores.items()}

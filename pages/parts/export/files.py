@@ -67,24 +67,24 @@ def others(project: Project) -> None:
     author, name = ui.person(), project.name
     with st.container(key="files", horizontal=True):
         with _kind("Question bank"):
-            st.caption("The newest version, all questions, active or not.")
+            st.caption("All questions of the newest version, including inactive questions.")
             with st.container(horizontal=True):
                 download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: bank_jsonl(project), author)
                 download(project, "CSV", "bank", f"{name}-bank.csv", lambda: bank_csv(project), author)
         with _kind("Graded file"):
-            st.caption("Pool, grades, judgments and rankings in the Autograder/RUBRIC format.")
+            st.caption("Pool, grades, judgments and runs in the Autograder/RUBRIC format.")
             download(project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: graded_file(project), author)
         with _kind("Leaderboard"):
             _board(project, author)
         with _kind("Runs"):
             found = len(rankings(project))
-            st.caption(f"{how_many(found, 'runs')} as TREC runs." if found else "No run has been imported.")
+            st.caption(f"{how_many(found, 'runs')} in the TREC format." if found else "No runs yet.")
             if found:
                 download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: runs_zip(project), author)
         with _kind("Overrides"):
             given = len(overrides(project))
             st.caption(
-                f"{how_many(given, 'overrides')}, with author, reason and state." if given else "There are none."
+                f"{how_many(given, 'overrides')} with author, reason and state." if given else "No overrides yet."
             )
             if given:
                 download(project, "CSV", "overrides", f"{name}-overrides.csv", lambda: overrides_csv(project), author)
@@ -93,7 +93,7 @@ def others(project: Project) -> None:
         if not project.allows("take everything out"):
             return
         with _kind("Whole project"):
-            st.caption("Every table as Parquet with a manifest; becomes a project again with exam import project.")
+            st.caption("All tables as Parquet files with a manifest. Import the file with exam import project.")
             ui.download(
                 "ZIP",
                 lambda: project_zip(project, author),
@@ -106,7 +106,7 @@ def others(project: Project) -> None:
 
 def _board(project: Project, author: str) -> None:
     if not rankings(project):
-        st.caption("There are no runs to rank.")
+        st.caption("No runs yet.")
         return
     source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
     measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
@@ -128,7 +128,7 @@ def _exam(project: Project, author: str) -> None:
     if not found["items"]:
         st.caption("No exam yet.")
         return
-    st.caption(f"{how_many(found['items'], 'items')}, with their sources; the answers of examinees.")
+    st.caption(f"{how_many(found['items'], 'items')} with their sources, and the answers of examinees.")
     with st.container(horizontal=True):
         download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: exam_json(project), author)
         if found["answers of students"]:

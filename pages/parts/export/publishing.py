@@ -23,20 +23,20 @@ PATIENCE = 120
 def publishing(project: Project, policy: Policy, binary: bool) -> None:
     """Publish the qrels, alone or in a bundle, and have those published before once more."""
     st.header("Publish", anchor=False)
-    values = "as 0 and 1, as chosen above" if binary else "with their values"
+    values = "as binary values" if binary else "with graded values"
     st.caption(
-        f"Publishes the labels above {values}. A publication keeps what they rest on in a manifest and stays listed"
-        " here: the same bytes can be made again from it, whatever is edited or graded later."
+        f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
+        " the same file again later, even after edits."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.session_state.get("published", 0)
-        note = st.text_input("Note", key=f"publication note {number}", placeholder="Why, and for whom")
-        if presses.button("Publish", type="primary", icon=":material/publish:", key="publish"):
+        note = st.text_input("Note", key=f"publication note {number}", placeholder="Purpose and audience")
+        if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
             with ui.errors():
                 with st.spinner("Publishing"):
                     publish(project, policy, ui.author(), binary, note)
                 st.session_state["published"] = number + 1
-                st.toast("Published.", icon=":material/publish:")
+                st.toast("Qrels published.", icon=":material/publish:")
                 st.rerun()
         author = ui.person()
         ui.download(
@@ -49,7 +49,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
             args=(len(publications(project)),),
             disabled=project.read_only,
             key="publish bundle",
-            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides and audits.",
+            help="Publishes the qrels. The bundle adds manifest, question bank, leaderboards, overrides and audits.",
         )
     past = publications(project)
     if (before := st.session_state.get("publications before the bundle")) is not None:
@@ -59,7 +59,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
             st.session_state.pop("publications before the bundle")
             _say_bundled(project, past[0])
     if not past:
-        st.caption("Nothing has been published yet.")
+        st.caption("No publications yet.")
         return
     pages = -(-len(past) // PUBLICATIONS_A_PAGE)
     page = st.pagination(pages, key="publications page") if pages > 1 else 1
@@ -75,7 +75,7 @@ def _await_bundle(before: int) -> None:
 @st.fragment(run_every=LOOK)
 def _look(project: Project, before: int) -> None:
     """The browser fetches a bundle by itself, and the page is not told when it has it: look again and again."""
-    st.caption(":material/hourglass_top: Publishing, and packing the bundle ...")
+    st.caption(":material/hourglass_top: Publishing and creating the bundle …")
     st.session_state["looks for the bundle"] += 1
     if st.session_state["looks for the bundle"] > PATIENCE:
         st.session_state.pop("publications before the bundle", None)
@@ -87,7 +87,7 @@ def _say_bundled(project: Project, manifest: Manifest) -> None:
     """What a bundle has that was just made, and where it went."""
     files = bundled(project).get(manifest["publication"], {})
     st.container(key="bundled").success(
-        f"Published, and packed as {ui.plain(project.name)}-bundle.zip into the downloads of your browser:"
+        f"Published. Your browser downloads {ui.plain(project.name)}-bundle.zip with these files:"
         f" {ui.plain(_files(files))}.",
         icon=":material/folder_zip:",
     )
@@ -114,25 +114,25 @@ def _publication(project: Project, manifest: Manifest) -> None:
                 ui.plain(
                     f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
                     f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
-                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · {open_pairs:,} pairs ungraded or"
-                    f" failed, {counts['overridden']:,} overridden"
+                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs: {open_pairs:,} ungraded"
+                    f" or failed, {counts['overridden']:,} overridden"
                 )
             )
             if files := bundled(project).get(number):
                 st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
         author = ui.person()
         ui.download(
-            "Qrels again",
+            "Download qrels",
             lambda: reproduce(project, manifest, author),
             f"{file}.qrels",
             mime="text/plain",
             key=f"qrels of {number}",
             icon=":material/download:",
             on_click="ignore",
-            help="The same bytes as were published.",
+            help="Downloads exactly the published file.",
         )
         st.download_button(
-            "Manifest",
+            "Download manifest",
             manifest_json(manifest),
             file_name=f"{file}-manifest.json",
             mime="application/json",

@@ -40,12 +40,12 @@ def _now(project: Project) -> None:
         st.container(key="backup-made").success(told, icon=":material/check:")
     if st.button("Make a backup now", key="make a backup"):
         author = ui.author()
-        with st.spinner("Copying the project, and reading the copy"):
+        with st.spinner("Copying the project and checking the copy"):
             made = backup(project, author=author)
-        st.session_state["backup made"] = f"Made {ui.plain(made.path.name)}, and read all of it."
+        st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
         st.rerun()
     st.caption(
-        "A copy of this moment; people can go on working. To put one back, close the app and run"
+        "You can keep working during a backup. To restore a backup, close the app and run"
         " `exam restore BACKUP --project FILE`."
     )
 
@@ -55,26 +55,26 @@ def _by_themselves(project: Project) -> None:
     with st.form("backups by themselves", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         hours = st.number_input(
             "Hours between backups", 0, MOST_HOURS, current.hours, key="backup hours",
-            help="While the app runs, and where something changed. 0: none are made by themselves.",
+            help="Makes backups while the app runs, if the project has changed. 0 turns automatic backups off.",
         )  # fmt: skip
-        keep = st.number_input("How many are kept", 1, MOST_KEPT, current.keep, key="backups kept")
-        if st.form_submit_button("Set", key="set backups"):
+        keep = st.number_input("Backups to keep", 1, MOST_KEPT, current.keep, key="backups kept")
+        if st.form_submit_button("Save schedule", key="set backups"):
             set_schedule(project, Schedule(int(hours), int(keep)), ui.author())
             st.rerun()
     if failed := last_failure(project):
-        st.warning(f"The last backup could not be made. {ui.plain(failed)}", icon=":material/warning:")
+        st.warning(f"The last backup failed. {ui.plain(failed)}", icon=":material/warning:")
 
 
 def _listed(project: Project) -> None:
     found = [*backups(project.path), *set_aside(project.path)]
     if not found:
-        st.container(key="no-backup").text("There is no backup yet.")
+        st.container(key="no-backup").text("No backups yet.")
         return
     st.dataframe(
         {
             "Made at": [one.made_at for one in found],
             "Size, MB": [one.size / 1e6 for one in found],
-            "Why": [one.why for one in found],
+            "Reason": [one.why for one in found],
             "File": [one.path.name for one in found],
         },
         hide_index=True,
@@ -92,13 +92,13 @@ def _download(project: Project, found: list[Backup]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Backup to download", list(names), key="backup to download")
         ui.download(
-            "Download",
+            "Download backup",
             lambda: _content(project, author, names[name]),
             name,
             mime="application/octet-stream",
             icon=":material/download:",
             on_click="ignore",
-            help="It holds everything of the project: questions, grades, judgments. Keep it as you keep the project.",
+            help="A backup contains the whole project: questions, grades and judgments. Store it safely.",
             key="download backup",
         )
 

@@ -32,8 +32,8 @@ def creation(may: bool = True) -> None:
     """
     if login.needed() and not may:
         st.text(
-            "Projects of this server are made by organizers of another one, or at its shell:"
-            " exam init, then exam people add."
+            "Only organizers of a project can create projects here. On the server, use exam init and then exam people"
+            " add."
         )
         return
     if st.session_state.pop(MADE, False):
@@ -43,9 +43,9 @@ def creation(may: bool = True) -> None:
         st.markdown("**New project**")
         # File systems allow 255 bytes; a character takes up to four.
         name = st.text_input(
-            "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Blanks become hyphens."
+            "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Spaces become hyphens."
         )
-        if st.form_submit_button("Create", type="primary", key="create project"):
+        if st.form_submit_button("Create project", type="primary", key="create project"):
             with ui.errors():
                 path = new_file(name)
                 project = create(path)
@@ -56,14 +56,14 @@ def creation(may: bool = True) -> None:
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
-            "Nine queries with questions, passages, judgments and runs of good and bad systems, and an exam that small"
-            " students have sat; graded on this machine in under a minute."
+            "Nine queries with questions, passages, judgments and runs, and an exam with answers of small examinees."
+            " Grading takes less than a minute on this computer."
         )
         path = projects_folder() / "demo.duckdb"
         if path.exists():
-            st.caption("The demo project is there: choose it on the left.")
-        elif presses.button("Make the demo project", key="make demo"):
-            with st.status("Making the demo project", expanded=True) as box:
+            st.caption("The demo project exists. Choose it on the left.")
+        elif presses.button("Create demo project", key="make demo"):
+            with st.status("Creating the demo project", expanded=True) as box:
                 author = ui.author()
 
                 def finish(project: Project) -> None:

@@ -23,39 +23,39 @@ def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool)
     """
     unsaved = sum(one.count for one in found.drafts)
     waiting = [
-        _queries(found.without_questions, "without active questions", counted=False),
-        _queries(found.ungraded, "with ungraded pairs"),
+        _queries(found.without_questions, "without active questions", "without-questions", counted=False),
+        _queries(found.ungraded, "with ungraded pairs", "ungraded"),
         count(
             unsaved,
-            "unsaved change of yours" if unsaved == 1 else "unsaved changes of yours",
+            "unsaved change by you" if unsaved == 1 else "unsaved changes by you",
             more=_places(found.drafts),
             tone="changed",
+            key="unsaved",
         )
         if unsaved
         else None,
-        _queries(found.proposed, "with proposed questions to decide on"),
+        _queries(found.proposed, "with proposed questions to accept or reject", "proposed"),
     ]
     if queries:
-        which = "Every query with passages" if found.resting else "Every query"
-        nothing = f"{which} has questions{', and all their pairs are graded' if graded else ''}."
+        which = "All queries with passages" if found.resting else "All queries"
+        nothing = f"{which} have questions{', and all their pairs are graded' if graded else ''}."
         if found.resting:
-            have = "has" if found.resting == 1 else "have"
-            nothing += f" {how_many(found.resting, 'queries')} {have} neither passages nor questions."
+            nothing += f" Queries without passages and questions: {found.resting:,}."
     elif items:
-        nothing = f"The bank has {how_many(items, 'items')} of exams, which students sit."
+        nothing = f"The question bank has {how_many(items, 'exam items')}, which examinees answer."
     else:
-        nothing = "There are no queries yet."
+        nothing = "No queries yet."
     blocks = [lines(waiting) if any(waiting) else text(nothing)]
     if person and not unsaved:
-        blocks.append(text("You have no unsaved changes."))
+        blocks.append(text("You have no unsaved changes.", key="no-unsaved"))
     return panel("Curate the questions", blocks, to("question_bank"))
 
 
-def _queries(waiting: list[Waiting], what: str, counted: bool = True) -> dict[str, Any] | None:
+def _queries(waiting: list[Waiting], what: str, key: str, counted: bool = True) -> dict[str, Any] | None:
     if not waiting:
         return None
     noun = "query" if len(waiting) == 1 else "queries"
-    return count(len(waiting), f"{noun} {what}", more=_places(waiting, counted))
+    return count(len(waiting), f"{noun} {what}", more=_places(waiting, counted), key=key)
 
 
 def _places(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int | None, str]]:
@@ -72,23 +72,23 @@ def review(found: Agreeing | None, stale: list[Override], judged: int, graded: b
     """
     if found is None:
         if not judged:
-            lacking = "There is nothing yet to compare labels with: import judgments, or judge passages yourself."
+            key, lacking = "no-judgments", "No judgments yet. Import judgments, or judge passages yourself."
         elif not graded:
-            lacking = "There is nothing yet to compare judgments with: labels come from grading."
+            key, lacking = "no-labels", "No labels to compare judgments with. Grade the pool first."
         else:
-            lacking = "No passage has both a label and a judgment yet."
-        shown = [text(lacking)]
+            key, lacking = "nothing-in-common", "No passage has both a label and a judgment yet."
+        shown = [text(lacking, key=key)]
         shown.append(lines([count(None, "Read and judge passages", to("passages"))]))
     else:
         what = "open disagreement" if found.open == 1 else "open disagreements"
         shown = [
             lines(
                 [
-                    count(found.open, f"{what} with {found.source}, value by value", to("disagreements")),
-                    count(found.settled, "settled", to("disagreements", view="record")) if found.settled else None,
+                    count(found.open, f"{what} with {found.source}", to("disagreements"), key="open"),
+                    count(found.settled, "resolved", to("disagreements", view="record")) if found.settled else None,
                     _stale(stale),
-                    count(None, "The worst first", to("disagreements")) if found.open else None,
-                    count(None, "Next to check: what could move the board most", to("disagreements", order="board"))
+                    count(None, "Show the largest differences first", to("disagreements")) if found.open else None,
+                    count(None, "Show the largest effects on the leaderboard first", to("disagreements", order="board"))
                     if found.open
                     else None,
                 ]
@@ -102,10 +102,9 @@ def _stale(stale: list[Override]) -> dict[str, Any] | None:
         return None
     return count(
         len(stale),
-        "override is stale: its question was reworded"
-        if len(stale) == 1
-        else "overrides are stale: reworded questions",
+        "stale override (question reworded)" if len(stale) == 1 else "stale overrides (questions reworded)",
         tone="changed",
+        key="stale",
         more=[
             (
                 one.wording_now,
@@ -126,25 +125,25 @@ def publish(found: Progress | None, stale: int, published: Manifest | None) -> d
     """
     address = to("export")
     if found is None:
-        return panel("Publish the qrels", [text("There are no labels yet: they come from grading.")], address)
+        return panel("Publish the qrels", [text("No labels yet. Grade the pool first.")], address)
     labelled = sum(number for label, number in found.labels.items() if label is not None)
     share = f"{found.share:.1%}" if found.share is not None else "–"
     blocks = [
         lines(
             [
-                count(labelled, "labels in the qrels", address),
+                count(labelled, "labels in the qrels", address, key="labels"),
                 count(share, f"of {found.needed:,} needed pairs have a rating", to("grading")),
-                count(found.partial_labels, "labels rest on a part of their pairs", address)
+                count(found.partial_labels, "partial labels (some pairs ungraded or failed)", address)
                 if found.partial_labels
                 else None,
-                count(stale, "stale overrides do not count", address, tone="changed") if stale else None,
+                count(stale, "stale overrides, not used until confirmed", address, tone="changed") if stale else None,
             ]
         )
     ]
     if published is None:
-        blocks.append(text("Nothing has been published yet."))
+        blocks.append(text("No publications yet."))
     else:
         when = datetime.fromisoformat(published["published_at"])
-        said = f"Published last {when:%d %B %Y} by {published['published_by']}:"
+        said = f"Last published on {when:%d %B %Y} by {published['published_by']}:"
         blocks.append(text(f"{said} {how_many(published['qrels']['lines'], 'lines')}."))
     return panel("Publish the qrels", blocks, address)

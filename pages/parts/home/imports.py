@@ -55,14 +55,14 @@ def imports(project: Project) -> None:
     rows = [row for row in every if not row.left_out]
     kinds = {row.kind for row in rows}
     if not rows:
-        st.text("Every file is left out: take one in, or choose others.")
+        st.text("All files are excluded. Include a file, or choose other files.")
         return
     if None in kinds:
         for row in rows:
             if row.kind is None:
                 _mark(row, f"Not recognised. {unrecognised(row.source)}")
-        st.container(key="which-files").warning("Say what each file is, or leave it out.", icon=":material/help:")
-        with st.expander("What is recognised"):
+        st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
+        with st.expander("Recognised file formats"):
             st.container(key="recognised").markdown("\n".join(f"- {ui.plain(kind)}" for kind in looked_for()))
         return
     groups = _groups(rows)
@@ -71,7 +71,7 @@ def imports(project: Project) -> None:
     except WorkbenchError as error:
         _mark_broken(rows, error)
         ui.show_error(error)
-        st.caption("Nothing has been imported.")
+        st.caption("No file was imported.")
         return
     replaced = [str(one) for result in results for one in result.replaced]
     meant = not replaced or _replacing(replaced)
@@ -86,7 +86,7 @@ def imports(project: Project) -> None:
 
 
 def _counted(result: Imported) -> str:
-    return ", ".join(how_many(count, name) for name, count in result.counts.items())
+    return ", ".join(how_many(count, name.replace("student", "examinee")) for name, count in result.counts.items())
 
 
 def _groups(rows: Sequence[Row]) -> list[Group]:
@@ -96,12 +96,12 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
     name = student = None
     if len(judging) == 1:
         proposed = KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
-        name = st.container(key="source name").text_input("Name of the source of judgments", value=proposed)
+        name = st.container(key="source name").text_input("Name of the judgment source", value=proposed)
     if [row.kind for row in rows].count("lm-eval") == 1:
-        student = st.text_input("Name of the examinee", placeholder="named after the file") or None
+        student = st.text_input("Name of the examinee", placeholder="Same as the file name") or None
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
-    skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
-    gold = "responses" in kinds and st.checkbox("The responses are gold texts, one a query")
+    skip = skip and st.checkbox("Skip lines of queries that are not in the project")
+    gold = "responses" in kinds and st.checkbox("The responses are gold passages, one per query")
     return [
         Group(
             kind,
@@ -119,7 +119,7 @@ def _row(file_id: str, source: Source) -> Row:
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
     left.container(key=f"file {file_id}{' left out' * out}").text(
-        f"{source.name}  ({file_size(len(source.data or b''))}){', left out' if out else ''}"
+        f"{source.name}  ({file_size(len(source.data or b''))}){', excluded' if out else ''}"
     )
     kind = None
     if not out:
@@ -129,12 +129,12 @@ def _row(file_id: str, source: Source) -> Row:
             options,
             index=options.index(guess) if guess in options else None,
             format_func=lambda kind: KINDS_OF_FILE[kind].title,
-            placeholder="What is this file?",
+            placeholder="Choose a kind",
             key=f"kind {file_id}",
             label_visibility="collapsed",
         )
     right.button(
-        "Take in" if out else "Leave out",
+        "Include" if out else "Exclude",
         key=f"leave out {file_id}",
         type="tertiary",
         icon=":material/add:" if out else ":material/close:",
@@ -165,14 +165,18 @@ def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
 
 def _replacing(replaced: list[str]) -> bool:
     """What goes, and whether that is meant."""
-    st.warning("This import replaces what the project has of the same names:", icon=":material/swap_horiz:")
+    st.warning("This import replaces content of the project:", icon=":material/swap_horiz:")
     shown = st.container(key="replaced")
     for one in replaced[:NOTES_SHOWN]:
         shown.text(one)
     if (rest := len(replaced) - NOTES_SHOWN) > 0:
         st.text(f"and {rest} more")
     # Another list is another question.
-    return st.checkbox("Replace it", key=f"replace {replaced}", help="What goes is kept: Activity can bring it back.")
+    return st.checkbox(
+        "Replace this content",
+        key=f"replace {replaced}",
+        help="You can restore the replaced content on the Activity screen.",
+    )
 
 
 def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list[Imported]:

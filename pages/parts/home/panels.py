@@ -79,9 +79,9 @@ def panel(
     return {"title": title, "about": about, "wide": wide, "to": address, "blocks": [block for block in blocks if block]}
 
 
-def text(words: str, tone: str = "") -> Block:
-    """A sentence; `tone` is "", "strong" or "changed"."""
-    return {"kind": "text", "text": words, "tone": tone}
+def text(words: str, tone: str = "", key: str = "") -> Block:
+    """A sentence; `tone` is "", "strong" or "changed", and `key` tells it from others."""
+    return {"kind": "text", "text": words, "tone": tone, "key": key}
 
 
 def bar(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
@@ -112,6 +112,7 @@ def count(
     tone: str = "",
     more: Iterable[tuple[str, int | None, str]] = (),
     aside: str = "",
+    key: str = "",
 ) -> dict[str, Any]:
     """A number with what it counts.
 
@@ -121,6 +122,7 @@ def count(
         tone: "changed" or "failed" where the number says so.
         more: places that are behind the number, which the line opens to: text, count and address of each.
         aside: a few words after it.
+        key: tells the line from others.
     """
     listed = list(more)
     places = [
@@ -129,4 +131,12 @@ def count(
     ]
     shown = {} if number is None else {"count": f"{number:,}" if isinstance(number, int) else number}
     rest = f"and {len(listed) - MORE:,} more" if len(listed) > MORE else ""
-    return shown | {"text": words, "to": address, "tone": tone, "more": places, "rest": rest, "aside": aside}
+    return shown | {
+        "text": words,
+        "to": address,
+        "tone": tone,
+        "more": places,
+        "rest": rest,
+        "aside": aside,
+        "key": key,
+    }

@@ -8,6 +8,7 @@ from typing import Any
 from core.labels import Progress
 from core.project import Act, Project, activity
 from core.review import Agreeing, Leading
+from core.text import how_many
 from pages.parts.home.panels import Block, bar, count, lines, panel, text, to
 from pages.parts.shared import ui
 from pages.parts.shared.address import of_cell
@@ -33,16 +34,20 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
     missing = [
         count(found[name], f"{name}: import {what}", tone="changed")
         for name, what in (
-            ("passages without text", "their texts to grade them"),
-            ("questions without text", "the bank that has their words"),
+            ("passages without text", "the texts before grading"),
+            ("questions without text", "the question bank with the texts"),
         )
         if found[name]
     ]
     # Beside an exam's items stands what is asked of passages.
     shown = found | {"queries": found["queries"] - found["exams"], "questions": found["questions"] - found["items"]}
     of_exams = () if found["items"] or found["students"] else ("items", "students")
-    held = [count(shown[name], name, to(screen)) for name, screen in COUNTED.items() if name not in of_exams]
-    return panel("What is here", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
+    held = [
+        count(shown[name], name.replace("student", "examinee"), to(screen))
+        for name, screen in COUNTED.items()
+        if name not in of_exams
+    ]
+    return panel("Project contents", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
 
 
 def grading(found: Progress | None, failed: int) -> dict[str, Any]:
@@ -53,15 +58,15 @@ def grading(found: Progress | None, failed: int) -> dict[str, Any]:
     """
     address = to("grading")
     if found is None:
-        more = f"{failed:,} pairs were asked and gave no usable rating." if failed else ""
-        return panel("Graded", [text("Nothing is graded yet."), text(more) if more else None], address)
+        more = f"Failed pairs (no usable rating): {failed:,}." if failed else ""
+        return panel("Grading", [text("No grades yet."), text(more) if more else None], address)
     labelled = [(label, number) for label, number in found.labels.items() if label is not None]
     unlabelled = found.labels.get(None, 0)
     return panel(
-        "Graded",
+        "Grading",
         [
             bar(
-                "Pairs of a question and a passage",
+                "Question–passage pairs",
                 [
                     ("graded", found.graded, "rated", address),
                     ("overridden", found.overridden, "person", to("passages", overridden="true")),
@@ -78,7 +83,7 @@ def grading(found: Progress | None, failed: int) -> dict[str, Any]:
                         (f"label {label}", number, f"r{label}", to("passages", has_label=str(label)))
                         for label, number in labelled
                     ),
-                    ("without", unlabelled, "none", to("passages", has_label="none")),
+                    ("without label", unlabelled, "none", to("passages", has_label="none")),
                 ],
             ),
         ],
@@ -91,7 +96,7 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
     """How labels agree with judgments, both cut in two."""
     address = to("disagreements")
     if found is None:
-        return panel("Agreement", [text("There are no labels and judgments of the same passages to compare.")], address)
+        return panel("Agreement", [text("No passage has both a label and a judgment.")], address)
     table, kappa = found.merged.table, found.merged.kappa
     counts = table.counts
     number = f"kappa {ui.number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
@@ -105,15 +110,15 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
             bar(
                 f"Passages with a label and a judgment of {found.source}",
                 [
-                    ("relevant for both", int(counts[0, 0]), "rated", listed(0, 0)),
-                    ("by label alone", int(counts[0, 1]), "one", listed(0, 1)),
-                    ("by judgment alone", int(counts[1, 0]), "other", listed(1, 0)),
-                    ("for neither", int(counts[1, 1]), "textless", listed(1, 1)),
+                    ("relevant by both", int(counts[0, 0]), "rated", listed(0, 0)),
+                    ("relevant by label only", int(counts[0, 1]), "one", listed(0, 1)),
+                    ("relevant by judgment only", int(counts[1, 0]), "other", listed(1, 0)),
+                    ("not relevant by both", int(counts[1, 1]), "textless", listed(1, 1)),
                 ],
             ),
             text(
-                f"Relevant or not, by label and by judgment of {found.source}: {ui.percent(_same(found))} the same,"
-                f" {number}."
+                f"Labels and judgments of {found.source} agree on relevance for {ui.percent(_same(found))} of passages"
+                f" ({number})."
             ),
         ],
         address,
@@ -129,7 +134,7 @@ def board(found: Leading | None) -> dict[str, Any]:
     """The first systems with their error bars, and how the official board agrees."""
     address = to("leaderboard")
     if found is None or not found.board.systems:
-        return panel("Leaderboard", [text("Systems are ranked once there are runs and labels.")], address)
+        return panel("Leaderboard", [text("No leaderboard yet. Import runs and grade the pool.")], address)
     systems = found.board.systems
     shown = systems[:SYSTEMS]
     spans = [(one.score - (one.std_error or 0), one.score + (one.std_error or 0)) for one in shown]
@@ -151,10 +156,10 @@ def board(found: Leading | None) -> dict[str, Any]:
     tied = sum(spans[0][0] <= span[1] for span in spans[1:])
     said = []
     if tied:
-        said.append(f"The error bars of the best and of {tied} of these overlap: the leaderboard says which differ.")
+        said.append(f"The error bars of the best system overlap with those of {how_many(tied, 'systems')} shown here.")
     correlation = found.correlation
     if found.against and correlation is not None and correlation.spearman is not None:
-        said.append(f"Spearman {correlation.spearman:z.2f} with the board by {found.against}.")
+        said.append(f"Spearman correlation with the official leaderboard {found.against}: {correlation.spearman:z.2f}.")
     said += filter(None, (found.board.too_few, found.ungraded))
     rest = f"{len(systems):,} systems by {found.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
@@ -166,8 +171,8 @@ def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
     acts = activity(project, page_size=ACTS).acts
     now = now or datetime.now(UTC).replace(tzinfo=None)
     return panel(
-        "What changed last",
-        [lines([_act(act, now) for act in acts])] if acts else [text("Nothing has happened yet.")],
+        "Recent activity",
+        [lines([_act(act, now) for act in acts])] if acts else [text("No activity yet.")],
         to("activity"),
     )
 

@@ -68,14 +68,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const stops = make("ol", "");
     data.stops.forEach((stop, at) => {
       const item = make("li", stop.done ? "done" : "", button(stop.title, "link", () => setTriggerValue("stop", at)));
-      if (stop.done) item.append(make("span", "soft", " seen"));
+      if (stop.done) item.append(make("span", "soft", " done"));
       stops.append(item);
     });
     root.replaceChildren(
-      make("h2", "", "Welcome. Three things to do in a minute"),
+      make("h2", "", "Welcome. Try three things"),
       stops,
       make("p", "soft", data.why),
-      make("div", "row", button("Begin", "primary", () => setTriggerValue("stop", 0)), button("Skip the tour", "", end)),
+      make("div", "row", button("Start the tour", "primary", () => setTriggerValue("stop", 0)), button("Skip the tour", "", end)),
     );
   } else if (data.mode === "about") {
     root.replaceChildren(
@@ -87,7 +87,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Tour");
     root.replaceChildren(
-      make("div", "soft", `Tour, ${data.number} of ${data.of}`),
+      make("div", "soft", `Tour, step ${data.number} of ${data.of}`),
       make("h2", "", data.title),
       make("p", "", data.todo),
       make(

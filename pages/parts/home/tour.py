@@ -36,25 +36,26 @@ class Stop:
 
 STOPS = (
     Stop(
-        "Change a question, and see what flips",
-        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Give it a weight of 0"
-        " and look at the impact: which labels flip, which systems move. Reworded, it has to be graded anew. Nothing"
-        " counts until you save.",
+        "Change a question and see which labels flip",
+        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set its weight to 0."
+        " The impact shows which labels flip and which systems change rank. Your change has no effect until you save"
+        " it.",
         "question_bank",
         {"query": "tacoma-bridge"},
         ("field", "What happened to the bridge?"),
     ),
     Stop(
-        "Correct a rating that is wrong",
-        "This passage only asks the question, and the grader, which measures likeness, takes that for an answer. Give"
-        " it a 0 with a reason: an override counts in place of the machine's rating, and can be withdrawn.",
+        "Correct a wrong rating",
+        "This passage only repeats the question, but the grader rates it as an answer. Rate it 0 and enter a reason."
+        " Your override replaces the grader's rating. You can withdraw it later.",
         "passages",
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
         ("button", "Rate 0"),
     ),
     Stop(
-        "Take the qrels with you",
-        "One click gives the labels as a file for trec_eval. Above the button stands what they rest on.",
+        "Download the qrels",
+        "Press the button to get the labels as a file for trec_eval. The numbers below show how complete the labels"
+        " are.",
         "export",
         {},
         ("button", "Download qrels"),
@@ -62,10 +63,10 @@ STOPS = (
 )
 
 WHY_SO = (
-    "The demo's grader is a small embedding model. It measures likeness and does not read: adverts, bare questions and"
-    " copies with false facts mislead it, all put there on purpose, and it favours the systems called “dense”, which"
-    " search with the same model. So its leaderboard differs from the assessors'. Your questions and overrides can"
-    " set that right."
+    "The grader of the demo is a small embedding model that compares texts by similarity. Adverts, bare questions and"
+    " copies with false facts mislead it. It also favours the “dense” systems, which search with the same model."
+    " Therefore its leaderboard differs from the assessors' leaderboard. You can correct this with better questions"
+    " and overrides."
 )
 
 _tour = component("tour", "home/tour.css", "home/tour.js", html='<div class="tour"></div>')

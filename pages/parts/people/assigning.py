@@ -35,8 +35,8 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
             "Name": [one.member.name for one in found],
             "Queries done": [one.done for one in found],
             "Queries": [one.queries for one in found],
-            "Late": [one.late for one in found],
-            "Due next": ["" if one.next_due is None else str(one.next_due) for one in found],
+            "Overdue": [one.late for one in found],
+            "Next due date": ["" if one.next_due is None else str(one.next_due) for one in found],
             "Passages judged": _numbers([one.judged for one in found]),
             "Passages": [one.pooled for one in found],
         },
@@ -44,19 +44,24 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
     )
     with st.form("due", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         queries = st.multiselect("Queries", list(texts), format_func=lambda query: texts[query], placeholder="All")
-        person = st.selectbox("For", [one.member.name for one in found], index=None, placeholder="Everybody", width=180)
-        day = st.date_input("Due by", None, format="YYYY-MM-DD", width=150)
-        if st.form_submit_button("Set", icon=":material/event:", key="set adjudicators"):
+        person = st.selectbox(
+            "Assessor", [one.member.name for one in found], index=None, placeholder="All assessors", width=180
+        )
+        day = st.date_input("Due date", None, format="YYYY-MM-DD", width=150)
+        if st.form_submit_button("Set due date", icon=":material/event:", key="set adjudicators"):
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
-            said = f"{how_many(len(chosen), 'queries')} due " + (f"by {last}." if last else "no more.")
+            said = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
             author = ui.author()
             did(partial(set_due, project, chosen, last, author, person), said)
 
 
 def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
     """What several people judge without seeing each other, and a form that assigns another query so."""
-    st.header("Judged by several people", anchor=False)
-    st.caption("Nobody who takes part sees what the others give until it is adjudicated; nothing of it counts before.")
+    st.header("Double assignments", anchor=False)
+    st.caption(
+        "Several assessors judge the same passages without seeing each other's judgments. The judgments count after"
+        " adjudication."
+    )
     found = doubles(project)
     for one in found:
         row(project, one, texts.get(one.query_id, one.query_id))
@@ -67,10 +72,12 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
         # Where nobody logs in, people are who they say.
         anybody = not login.needed()
-        people = st.multiselect("Ask", names, placeholder="Whoever claims it", accept_new_options=anybody, width=240)
-        wanted = st.number_input("People", 2, MOST_WANTED, 2, width=110)
+        people = st.multiselect(
+            "Assessors", names, placeholder="Any assessor can claim it", accept_new_options=anybody, width=240
+        )
+        wanted = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
         sample = st.number_input(
-            "Passages", 1, None, None, placeholder="All", width=130, help="So many of the pool, drawn at random."
+            "Passages", 1, None, None, placeholder="All", width=130, help="Size of a random sample from the pool."
         )
         decider = st.selectbox(
             "Adjudicator", names, index=None, placeholder=ORGANIZERS, accept_new_options=anybody, width=180
@@ -84,13 +91,9 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
                 assign_double(project, query, author, people, int(wanted), drawn, decider)
                 empty("double")
 
-            did(assign, "Assigned. Whoever is asked finds it on My work.")
+            did(assign, "Assigned. The assessors see it on My work.")
     if pressed:
-        ui.show_error(
-            InputError(
-                "no-query-named", "No query is chosen, so nobody was asked.", "Choose the query they are to judge."
-            )
-        )
+        ui.show_error(InputError("no-query-named", "No query is chosen.", "Choose a query, then assign it."))
 
 
 def row(project: Project, one: Double, text: str) -> None:
@@ -105,9 +108,9 @@ def row(project: Project, one: Double, text: str) -> None:
             for name, turn in one.people.items()
         ]
         said = [
-            f"{len(one.present)} of {one.wanted} people",
+            f"{len(one.present)} of {one.wanted} assessors",
             *turns,
-            f"adjudicated by {one.adjudicator or 'organizers'}",
+            f"adjudicator: {one.adjudicator or 'any organizer'}",
         ]
         st.container(key=f"double {one.key}").markdown(
             f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(' · '.join(said))}"
@@ -116,19 +119,19 @@ def row(project: Project, one: Double, text: str) -> None:
             if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
                 did(
                     partial(release_double, project, one.query_id, name, ui.author(), one.key),
-                    f"{name} takes no part any more.",
+                    f"Released {name} from this assignment.",
                 )
         with st.popover("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
-            st.text("What everybody gave is open to all from then on. What was decided stays as it is.")
-            if presses.button("End it now", key=f"end {one.key} now"):
+            st.text("All assessors will see all judgments. Adjudicated decisions stay.")
+            if presses.button("End assignment", key=f"end {one.key} now"):
                 did(
                     partial(end_double, project, one.query_id, ui.author(), one.key),
-                    "Ended: what was given is open to all.",
+                    "Assignment ended. All assessors can see its judgments.",
                 )
 
 
 def _how_far(judged: int | None, of: int) -> str:
-    return "how far is hidden while you judge blindly" if judged is None else f"{judged:,} of {of:,} judged"
+    return "progress hidden during blind judging" if judged is None else f"{judged:,} of {of:,} judged"
 
 
 def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
@@ -142,19 +145,19 @@ def agreement_between(project: Project) -> None:
     found = [one for one in between_people(project) if one.n]
     if not found:
         return
-    st.header("How well people agree", anchor=False)
+    st.header("Agreement between assessors", anchor=False)
     for one in found:
         st.container(key=f"agreement {one.kind}").markdown(
-            f"**{one.kind.capitalize()}**: {one.n:,} by two or more people, {one.same:,} alike by all;"
-            f" Krippendorff's alpha {number(one.alpha)}"
+            f"**{one.kind.capitalize()}**: {one.n:,} by two or more assessors, {one.same:,} equal."
+            f" Krippendorff's alpha: {number(one.alpha)}"
         )
         st.dataframe(
             _table(one),
             hide_index=True,
             column_config={
-                "Kappa": st.column_config.Column(help="Cohen's: values are the same or they are not."),
-                "Weighted kappa": st.column_config.Column(help="Cohen's, with quadratic weights."),
-                "Alpha": st.column_config.Column(help="Krippendorff's, with ordinal distances."),
+                "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
+                "Weighted kappa": st.column_config.Column(help="Cohen's kappa with quadratic weights."),
+                "Alpha": st.column_config.Column(help="Krippendorff's alpha with ordinal distances."),
             },
         )
 

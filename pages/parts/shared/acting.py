@@ -99,11 +99,11 @@ def save_all(
             try:
                 if act["home"] != home:
                     raise WorkbenchError(
-                        "other-project", "It was given in another project.", "Open that project and give it once more."
+                        "other-project", "It belongs to another project.", "Open that project and enter it again."
                     )
                 saved.append(save(act, author))
             except WorkbenchError as error:
-                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Give it once more.'}")
+                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Enter it again.'}")
         if lost:
             asked.refused = time.monotonic(), " ".join(lost)
     for said in saved:

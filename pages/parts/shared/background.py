@@ -18,7 +18,7 @@ PACE = 1.0
 """Seconds between two looks."""
 LOG_LINES = 30
 MINUTE = 60
-STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its budget", "done": "Done"}
+STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its limit", "done": "Done"}
 """How a step ended that did not break, in words."""
 
 
@@ -88,7 +88,7 @@ def accompany_steps(project: Project, current: Callable[[Project], Background | 
 def _watch_step(work: Background) -> None:
     now = work.progress
     failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
-    left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
+    left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "starting"
     box(work.who, now.done, now.total, work.things, work.reins, f"{failed}{left}", list(work.log))
 
 
@@ -104,7 +104,7 @@ def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
     said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
     more = f" {ui.plain(end.message)}" if end.message else ""
     # Where somebody or a cap stopped it, the message says how to go on.
-    rest = f" Begin again under {again}: only what is missing is asked." if end.state == "failed" else ""
+    rest = f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
     box = st.container(key=f"ended {end.state} {name}")
     draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
     draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
@@ -113,15 +113,15 @@ def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
 def standing_still(reins: Reins) -> str:
     """Why work does not go on now, as Markdown: stopping, paused, waiting for an endpoint; empty where it goes on."""
     if reins.cancelled:
-        return "Stopping: calls in flight end first, each by its time-out at the latest."
+        return "Cancelling. Calls that are already running finish first."
     if reins.paused:
-        return "**Paused**. Calls that were in flight end and count."
+        return "**Paused**. Calls that were already running finish and count."
     if (waits := reins.awaited) is None:
         return ""
-    until = "" if waits.until is None else f" It is given up at {waits.until:%H:%M}."
+    until = "" if waits.until is None else f" It stops waiting at {waits.until:%H:%M}."
     return (
-        f"**Waits for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
-        f" The job goes on by itself.{until}"
+        f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
+        f" The job continues automatically.{until}"
     )
 
 
@@ -133,9 +133,9 @@ def choose_patience(key: str, seconds: float = Request.patience) -> float:
         seconds: where they say nothing.
     """
     minutes = st.number_input(
-        "Minutes of patience", 0, round(LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
+        "Wait for the endpoint (minutes)", 0, round(LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
         persist_state="session",
-        help="How long the job waits for the endpoint where that is gone. It goes on by itself once it is back.",
+        help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
     )  # fmt: skip
     return float(MINUTE * minutes)
 
@@ -166,5 +166,5 @@ def box(
             if presses.button("Cancel", icon=":material/stop:", disabled=reins.cancelled, key="cancel work"):
                 reins.cancel()
         if failures:
-            with st.expander("Calls that failed, the last ones"):
+            with st.expander("Last failed calls"):
                 st.code("\n".join(failures[-LOG_LINES:]), language=None, wrap_lines=True)

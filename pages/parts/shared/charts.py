@@ -190,7 +190,7 @@ def slope(
         "x": word("board", sort=list(places), title=None, axis=boards, scale={"range": SLOPE_ENDS}),
         "y": number("place", scale={"reverse": True, "zero": False, "nice": False}, axis=None),
         "color": either("datum.marked", ACCENT, GREY),
-        "tooltip": [word("run", title="Run"), number("move", title=f"Ranks gained on {titles[1]}")],
+        "tooltip": [word("run", title="Run"), number("move", title=f"Ranks gained in {titles[1]}")],
         "detail": word("run"),
     }
     named = base | {"text": word("name"), "color": either("datum.marked", ACCENT, ink())}

@@ -9,7 +9,7 @@ from core.grading import usual_settings
 from core.project import Project
 from pages.parts.shared import model_place, ui
 
-WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
+WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
 LAST = "drafter"
 """Of the session: the settings of the model that was asked last."""
 

@@ -32,12 +32,12 @@ def show(error: Exception) -> bool:
         _log.error("error %s: %s", number, error, exc_info=error)
         with st.container(border=True, key=f"error unforeseen {number}"):
             st.error(
-                f"Something failed here that should not have. It is in the log under the number **{number}**.",
+                f"Unexpected error **{number}**. The log (the terminal output of the app) has the details.",
                 icon=":material/error:",
             )
             st.text(
-                "Nothing that was saved is lost. Try again; where it comes back, go to another screen, and give the "
-                "number to whoever looks after this app: the log is what it prints where it was started."
+                "Saved work is not lost. Try again. If it fails again, give the number to the administrator of"
+                " the server."
             )
     # Any click runs the screen, or its part, anew.
     st.button("Try again", icon=":material/refresh:", key=f"try again {number}")

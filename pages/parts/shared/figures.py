@@ -24,8 +24,8 @@ LEGEND_HEIGHT = 115
 """Room for the legend of a chart and its axis."""
 BOARD_HEIGHT = 8
 """Of the row of a system, so much for each board that it is on."""
-SCALED = "Score, from lowest 0 to highest 1"
-VERDICTS = ("differs", "does not differ", "no test")
+SCALED = "Score, scaled from 0 (lowest) to 1 (highest)"
+VERDICTS = ("separated", "not separated", "no test")
 
 
 def _picked(*fields: str) -> Spec:
@@ -56,10 +56,10 @@ def panel(found: Panel, marked: str | None = None) -> Spec:
         "opacity": {"condition": {"param": "legend", "value": 1}, "value": 0.12},
         "tooltip": [
             word("run", title="Run"),
-            word("board", title="Board"),
+            word("board", title="Leaderboard"),
             number("score", title="Score", format=".4f"),
             number("std_error", title="Standard error", format=".4f"),
-            number("scaled", title="Scaled", format=".3f"),
+            number("scaled", title="Scaled score", format=".3f"),
         ],
     }  # fmt: skip
     scaled = number("scaled", title=SCALED, axis={"tickCount": 6})
@@ -117,10 +117,10 @@ def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, mark
         "tooltip": [
             word("run", title="Run"),
             number("x", title=x_name, format=".4f"),
-            number("x_error", title="± error", format=".4f"),
+            number("x_error", title="Standard error", format=".4f"),
             number("x_rank", title="Rank"),
             number("y", title=y_name, format=".4f"),
-            number("y_error", title="± error ", format=".4f"),
+            number("y_error", title="Standard error ", format=".4f"),
             number("y_rank", title="Rank "),
         ],
     }
@@ -245,9 +245,9 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
             word("against", title="Worse"),
             number("difference", title="Difference", format=".4f"),
             number("p", title="p", format=".2g"),
-            number("corrected", title="p corrected", format=".2g"),
+            number("corrected", title="Corrected p", format=".2g"),
             word("bars", title="Error bars"),
-            *([word("undefined", title="No test because")] if VERDICTS[2] in verdicts else []),
+            *([word("undefined", title="Reason for no test")] if VERDICTS[2] in verdicts else []),
         ],
     }
     colour = word(

@@ -84,17 +84,17 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
     lines = [f'<h2 dir="auto">{visible(ui.shortened(desk.query, ui.HEADING))}</h2>']
     if desk.narrative:
         narrative = visible(ui.shortened(desk.narrative, ui.HEADING))
-        begins = f'<b>What is asked</b> <span dir="auto">{narrative}</span>'
+        begins = f'<b>Narrative</b> <span dir="auto">{narrative}</span>'
         lines.append(f'<details><summary>{begins}</summary><div dir="auto">{narrative}</div></details>')
     if desk.text is None:
-        lines.append(f'<p class="dim">The text of {visible(desk.passage_id)} has not been imported.</p>')
+        lines.append(f'<p class="dim">Passage {visible(desk.passage_id)} has no text. Import it on Home.</p>')
     else:
         lines.append(text_html(desk.text, marks))
     foot = [_label_html(desk)] if labelled else []
     foot += [f'<span class="dim">Passage {visible(desk.passage_id)}</span>']
     if desk.signs:
         found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
-        foot.append(f'<span class="speaks">Speaks to the grader: {visible(found)}.</span>')
+        foot.append(f'<span class="speaks">Addresses the grader: {visible(found)}.</span>')
     lines.append(f'<div class="foot">{"".join(foot)}</div>')
     return f'<div class="desk-passage">{"".join(lines)}</div>'
 
@@ -102,7 +102,7 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
 def _label_html(desk: Desk) -> str:
     """The label of a passage, the questions that give it, and how much it rests on."""
     if not desk.pooled:
-        return '<span class="dim">The passage is not in the pool: it has no label.</span>'
+        return '<span class="dim">No label: the passage is not in the pool.</span>'
     given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
     said = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
     partial = "" if desk.label is None else "partial: "
@@ -119,20 +119,20 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
     if history:
         acts = "".join(
             f"<li>{act.happened_at:%d %B %Y %H:%M}: {visible(act.author)} "
-            + ("withdrew the judgment" if act.value is None else f"judged {act.value}")
+            + ("withdrew a judgment" if act.value is None else f"gave {act.value}")
             + (f" ({visible(act.note)})" if act.note else "")
             + "</li>"
             for act in history
         )
-        parts.append(f"<details><summary>History of judgments</summary><ul>{acts}</ul></details>")
+        parts.append(f"<details><summary>Judgment history</summary><ul>{acts}</ul></details>")
     if desk.ranks:
         ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
         others = [(run, "–") for run, rank in desk.ranks if rank is None]
         if ranks:
-            parts.append(_listed(f"Rank in {len(ranks):,} of {how_many(len(desk.ranks), 'runs')}", ranks))
+            parts.append(_listed(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks))
         # A column of dashes says no more than their number.
         if others:
-            words = f"{how_many(len(others), 'other runs') if ranks else how_many(len(others), 'runs')} without it"
+            words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
             parts.append(f"<details><summary>{words}</summary>{_rows(words, others)}</details>")
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
@@ -159,7 +159,7 @@ def effect_html(effect: Effect, title: str) -> str:
     measure = visible(effect.after.measure)
     lines, moved = [], []
     if not effect.systems:
-        lines.append(f"No system's {measure} changes.")
+        lines.append(f"No change in {measure}.")
     else:
         jumped = sum(s.rank_before != s.rank_after for s in effect.systems)
         moves = "No system changes its rank" if not jumped else f"{jumped} change{'s' * (jumped == 1)} rank"
@@ -173,9 +173,9 @@ def effect_html(effect: Effect, title: str) -> str:
     shift = []
     if effect.shift is not None:
         if effect.shift.before is None or effect.shift.after is None:
-            said = "Correlation with the official board: undefined."
+            said = "Spearman with the official leaderboard: undefined."
         else:
-            said = f"Spearman with the official board {effect.shift.before:z.3f} → {effect.shift.after:z.3f}."
+            said = f"Spearman with the official leaderboard: {effect.shift.before:z.3f} → {effect.shift.after:z.3f}."
         shift.append(visible(f"{said} {effect.shift.says} {effect.shift.queries.says}"))
     rest_of_it = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
     return (
@@ -186,8 +186,8 @@ def effect_html(effect: Effect, title: str) -> str:
 
 def override_html(one: Override, without: int | None, now: int | None, text: str) -> str:
     """An override in the list of all, with the label of its passage without it and with it."""
-    state = '<span class="stale">stale</span>' if one.stale else "awaits adjudication" if one.held else "current"
-    label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} either way"
+    state = '<span class="stale">stale</span>' if one.stale else "waiting for adjudication" if one.held else "current"
+    label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} with and without it"
     return (
         f'<div class="asked">{look.rating(one.rating)} <span class="words">{visible(one.wording_now)}</span>'
         f'<div class="answer">{visible(text)}</div>'

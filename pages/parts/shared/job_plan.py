@@ -12,6 +12,7 @@ from core.catalogue import prices
 from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
 from core.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
+from core.text import how_many
 from core.types import GraderSpec
 from pages.parts.shared import background, presses, ui
 
@@ -19,8 +20,8 @@ PRICED_AT_ONCE = 200_000
 """Pairs up to which the price tag is there without being asked for; it has to list them all."""
 MOST_IN_FLIGHT = 1024
 LEFT_OUT = {
-    "other_kind": "{} of a kind that it does not grade",
-    "no_text": "{} known by id only",
+    "other_kind": "{} of a kind that the grader does not support",
+    "no_text": "{} without text",
     "no_answer_key": "{} without an answer key",
     "no_choices": "{} without choices",
 }
@@ -54,7 +55,7 @@ def plan(project: Project, grader: Grader) -> Request | None:
     if exams:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="items-not-graded").caption(
-                ":material/info: The items of exams are not graded: students sit them."
+                ":material/info: Exam items are not graded. Examinees answer them."
             )
             ui.go("students")
         if not queries:
@@ -64,16 +65,16 @@ def plan(project: Project, grader: Grader) -> Request | None:
         persist_state="session",
     )  # fmt: skip
     top = st.number_input(
-        "First passages of each run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
+        "Top passages per run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
         disabled=not run_names(project), persist_state="session",
-        help="Grades only the passages that some run ranks this high. Leaderboards by measures of these ranks need no "
-        "others; you can grade the rest of the pool later.",
+        help="Grades only the passages in the top ranks of a run. This is enough for measures with this cutoff. You "
+        "can grade the remaining passages later.",
     )  # fmt: skip
     scope = Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
         found = _planned(project, grader, scope)
     again = st.container(key="plan again")
-    if found.failed and again.checkbox(f"Ask the {found.failed:,} failed pairs again"):
+    if found.failed and again.checkbox(f"Grade {how_many(found.failed, 'failed pairs')} again"):
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
     _counts(found)
@@ -86,21 +87,21 @@ def plan(project: Project, grader: Grader) -> Request | None:
     _passed_over(found, without, grader.spec)
     if not found.needed:
         ui.empty(
-            "There is nothing to grade.",
-            "It takes questions, and passages from runs or judgments.",
+            "Nothing to grade.",
+            "Add questions, and import runs or judgments.",
             "home",
             code="nothing-to-grade",
         )
     ui.speaking(len(speaking_passages(project, version)))
     if not found.to_grade:
-        needs = "the bank needs" if scope == Scope(retry_failed=scope.retry_failed) else "your choice needs"
+        where = "this bank version" if scope == Scope(retry_failed=scope.retry_failed) else "your selection"
         if found.failed:
             st.info(
-                f"Every pair that {needs} was asked, and {found.failed:,} failed: they are listed below.",
+                f"No ungraded pairs in {where}, but {how_many(found.failed, 'failed pairs')}. See the list below.",
                 icon=":material/info:",
             )
         else:
-            st.container(key="all-graded").success(f"Every pair that {needs} is graded.", icon=":material/check:")
+            st.container(key="all-graded").success(f"All pairs in {where} are graded.", icon=":material/check:")
         return None
     request = Request(scope)
     tag(project, grader, request, found.to_grade)
@@ -114,9 +115,9 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
     price = prices(project).get(grader.spec.model) or Price()
     cheaper = "half the price" if price.batch == BATCH_SHARE else f"{price.batch:.0%} of the price"
     wanted = st.checkbox(
-        f"As a batch: {cheaper}, within 24 hours", key="plan batch", persist_state="session",
-        help="The calls go to the endpoint as files. The screen, and the app, may be closed meanwhile: what came is "
-        "taken in when somebody looks again. For endpoints that have batches, as OpenAI's.",
+        f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
+        help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can close the app. Results "
+        "are read when this screen is open.",
     )  # fmt: skip
     return replace(request, batch=bool(wanted))
 
@@ -135,12 +136,12 @@ def _counts(found: Plan) -> None:
     columns = st.columns(4)
     columns[0].container(key="metric needed").metric(
         "Pairs needed", f"{found.needed:,}",
-        help="Active questions × pooled passages, where each wording meets each text once. What labels rest on is "
-        "counted by query: without questions of weight 0 or less, and with the passages whose text is missing.",
+        help="Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count per "
+        "query, without questions of weight 0 or less, and with passages without text.",
     )  # fmt: skip
-    columns[1].container(key="metric known").metric("Known already", f"{found.known:,}")
+    columns[1].container(key="metric known").metric("Already graded", f"{found.known:,}")
     columns[2].container(key="metric failed").metric(
-        "Failed", f"{found.failed:,}", help="Asked, and nothing usable came back. Not the same as 0."
+        "Failed", f"{found.failed:,}", help="The grader gave no usable rating. This is not a rating of 0."
     )
     columns[3].container(key="metric to grade").metric("To grade", f"{found.to_grade:,}")
 
@@ -148,11 +149,11 @@ def _counts(found: Plan) -> None:
 def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
     if found.weightless:
         st.caption(
-            f":material/info: {found.weightless:,} of them are of questions with weight 0 or less. They are graded "
-            "too; no label rests on them, so other screens do not count them as needed."
+            f":material/info: Pairs with a question weight of 0 or less: {found.weightless:,}. The grader rates them "
+            "too, but labels do not use them."
         )
     if found.without_text:
-        st.caption(f":material/info: {found.without_text:,} pooled passages have no text and cannot be graded.")
+        st.caption(f":material/info: {how_many(found.without_text, 'pooled passages')} without text cannot be graded.")
     if without.total:
         what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
         counts = {name: getattr(without, name) for name in LEFT_OUT}
@@ -170,17 +171,17 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
     if not isinstance(grader, ReadingGrader):
         if found.seconds is not None:
             st.container(key="free-of-charge").caption(
-                f"Takes {ui.about(found.seconds)} by its earlier jobs. No calls, no tokens, no money."
+                f"Estimated time from earlier jobs: {ui.about(found.seconds)}. No model calls and no cost."
             )
         return
     show_tag(found, grader.spec.model)
-    more = [f"Takes {ui.about(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
+    more = [f"Estimated time from earlier jobs: {ui.about(found.seconds)}."] if found.seconds else []
     if found.thinking_tokens:
-        more.append(f"Of the tokens written {count(found.thinking_tokens)} are thinking.")
+        more.append(f"Output tokens for thinking: {count(found.thinking_tokens)}.")
     if found.cached_tokens:
-        more.append(f"Of the tokens read {count(found.cached_tokens)} were read before, where the endpoint keeps them.")
+        more.append(f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}.")
     if found.batch_cost is not None:
-        more.append(f"As a batch it costs ≈ {found.batch_cost:,.2f}.")
+        more.append(f"Estimated cost as a batch: {found.batch_cost:,.2f}.")
     if more:
         st.container(key="plan-more").caption(" ".join(more))
 
@@ -193,17 +194,17 @@ def show_tag(found: PriceTag, model: str) -> None:
     """
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
-    columns[0].container(key="metric calls").metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
+    columns[0].container(key="metric calls").metric("Calls", f"{found.calls:,}", help="Model calls without retries.")
     columns[1].container(key="metric tokens read").metric(
-        "Tokens read", f"{about}{count(found.input_tokens)}",
+        "Input tokens", f"{about}{count(found.input_tokens)}",
         help="Counted by the model's tokenizer on a sample." if found.counted
-        else "Estimated from the characters of a sample: the model's tokenizer is not at hand.",
+        else "Estimated from the characters of a sample, because the model's tokenizer is not available.",
     )  # fmt: skip
-    columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
+    columns[2].metric("Output tokens", f"≈ {count(found.output_tokens)}")
     columns[3].container(key="metric cost").metric(
-        "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
+        "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
-        else f"There is no price for {ui.plain(model)}: set it in the price table of the Grading screen.",
+        else f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen.",
     )  # fmt: skip
 
 
@@ -211,7 +212,7 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
     counting = isinstance(grader, ReadingGrader) and grader.back_end.count_tokens("") is not None
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
-        if not presses.button("Estimate what it takes", icon=":material/sell:", key="estimate"):
+        if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
             return None
         st.session_state[key] = True
     return project.remember(
@@ -237,19 +238,19 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
         return request
     columns = st.columns(4)
     calls = columns[0].number_input(
-        "Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap", persist_state="session",
-        help="The job stops cleanly there, retries included, and can be started again.",
+        "Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit", persist_state="session",
+        help="Retries count. The job stops at the limit, and you can start it again.",
     )  # fmt: skip
     priced = grader.spec.model in prices(project)
     money = columns[1].number_input(
-        "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", persist_state="session",
+        "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
         disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",
     )  # fmt: skip
     flying, patience = Request.concurrency, request.patience
     if is_endpoint(grader.spec):
         flying = columns[2].number_input(
-            "Calls in flight", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
-            help="Can be changed while the job runs.",
+            "Parallel calls", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
+            help="You can change this while the job runs.",
         )  # fmt: skip
         with columns[3]:
             patience = background.choose_patience(f"{key} patience", patience)
@@ -271,13 +272,11 @@ def start(project: Project, grader: Grader, request: Request) -> None:
 def pool(project: Project) -> None:
     """How deep the runs are pooled."""
     with st.expander("Pool"):
-        st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
+        st.caption("The pool has the judged passages, the passages of imported graded files, and the top of every run.")
         depth = project.read(pool_depth)
-        wanted = st.container(key="pool depth").number_input(
-            "Passages of each run that are pooled per query", 1, 1000, depth
-        )
+        wanted = st.container(key="pool depth").number_input("Pool depth (passages per run and query)", 1, 1000, depth)
         # Never off: what was typed is known once the field is left, which a press on the button does.
-        if presses.button("Pool again", key="pool again") and wanted != depth:
+        if presses.button("Rebuild the pool", key="pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
             st.rerun()

@@ -49,8 +49,8 @@ def say_not_begun(project: Project, key: str) -> None:
     if st.session_state.get("not begun") == (project.path, job.started_at):
         is_over = job.progress.over
         st.container(key="not begun").warning(
-            f"You began no job: {whose(job)} {'was' if is_over else 'is'} under way."
-            f" Press {key.capitalize()} again{'' if is_over else ' when it has ended'}.",
+            f"Your job did not start, because {whose(job)} {'was' if is_over else 'is'} running."
+            f" Press {key.capitalize()} again{'' if is_over else ' when it has finished'}.",
             icon=":material/info:",
         )
 
@@ -58,7 +58,7 @@ def say_not_begun(project: Project, key: str) -> None:
 def whose(job: BackgroundJob) -> str:
     """What a job is to whoever looks at it, as Markdown, such as "a trial of bob"."""
     what = "trial" if job.request.trial is not None else "job"
-    return f"your {what}" if job.author == ui.person() else f"a {what} of {ui.plain(job.author)}"
+    return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
 
 
 def accompany(screen: str) -> None:
@@ -83,7 +83,7 @@ def _accompany(project: Project) -> None:
         st.rerun()
         return
     now = job.progress
-    how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " begins"
+    how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " starts"
     st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_standing_still(job)}")
 
 
@@ -92,8 +92,8 @@ def _standing_still(job: BackgroundJob) -> str:
     if job.control.paused:
         return ", paused"
     if (waits := job.control.awaited) is not None:
-        return f"; it waits for the endpoint, next try at {waits.next_try:%H:%M}"
-    return "" if job.quiet is None else f"; nothing has come for {ui.duration(job.quiet)}"
+        return f", waiting for the endpoint, next try at {waits.next_try:%H:%M}"
+    return "" if job.quiet is None else f", no answer for {ui.duration(job.quiet)}"
 
 
 def pace(job: BackgroundJob) -> float:
@@ -127,7 +127,7 @@ def _reins(job: BackgroundJob) -> None:
     """What is held in hand while it runs: how much at once, a pause, its end."""
     if is_endpoint(job.spec) and not job.request.batch:
         flying = st.number_input(
-            "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
+            "Parallel calls", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
         )
         if flying != job.control.concurrency:
             job.control.concurrency = int(flying)
@@ -136,11 +136,11 @@ def _reins(job: BackgroundJob) -> None:
     else:
         st.button(
             "Pause", icon=":material/pause:", on_click=job.control.pause, disabled=job.control.cancelled,
-            help="Calls in flight end and count; no new one is made.", key="pause job"
+            help="Running calls finish and count. No new calls start.", key="pause job"
         )  # fmt: skip
     st.button(
         "Cancel", icon=":material/stop:", on_click=job.cancel, disabled=job.control.cancelled,
-        help="What is graded is kept; the rest can be graded later.", key="cancel job"
+        help="Keeps the finished grades. You can grade the remaining pairs later.", key="cancel job"
     )  # fmt: skip
 
 
@@ -152,16 +152,16 @@ def state(job: BackgroundJob) -> str:
     if not job.control.cancelled and (found := loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if still := background.standing_still(job.control):
-        return f"{still} It began at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
+        return f"{still} Started at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
     if not now.done and job.log:
-        return f"**No answer yet**, {since}. The last that was noted: {ui.plain(job.log[-1])}"
+        return f"**No answer yet**, running {since}. Last log entry: {ui.plain(job.log[-1])}"
     if not now.done:
-        return f"Preparing {since}: the first answers are on their way."
+        return f"Preparing {since}. No answers yet."
     if (quiet := job.quiet) is not None:
         again = ""
         if is_endpoint(job.spec):
-            again = " Calls that fail are made again; where the endpoint is gone, the job waits for it."
-        return f"**Nothing has come for {ui.duration(quiet)}.**{again} Running {since}."
+            again = " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
+        return f"**No answer for {ui.duration(quiet)}.**{again} Running {since}."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
 
 
@@ -169,10 +169,10 @@ def _state_of_batches(job: BackgroundJob, since: str) -> str:
     """How far batches are, which nobody need wait for."""
     said = ui.plain(job.progress.message) or "Preparing the batches"
     if job.control.cancelled:
-        return f"Cancelling: what was made is paid for, and taken in. {said}."
+        return f"Cancelling. Answers that are already billed are kept. {said}."
     if job.control.paused:
-        return f"**Paused**: nobody looks at them, and they go on at the endpoint. {said}."
-    return f"{said}. Looked at {since}; the app may be closed meanwhile."
+        return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {said}."
+    return f"{said}. Running {since}. You can close the app."
 
 
 def _rate(rate: float) -> str:
@@ -182,7 +182,7 @@ def _rate(rate: float) -> str:
 def _counts(now: Progress) -> str:
     failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
     defaulted = f":orange[**{now.defaulted:,} by default**]" if now.defaulted else "0 by default"
-    return f"{now.graded:,} graded, of them {defaulted} · {failed}"
+    return f"{now.graded:,} graded ({defaulted}) · {failed}"
 
 
 def _used(job: BackgroundJob) -> str:
@@ -193,7 +193,7 @@ def _used(job: BackgroundJob) -> str:
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
     cached = f" ({count(used.cached_tokens)} cached)" if used.cached_tokens else ""
     thinking = f" ({count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
-    tokens = f"{count(used.input_tokens)} tokens read{cached}, {count(used.output_tokens)} written{thinking}"
+    tokens = f"{count(used.input_tokens)} input tokens{cached}, {count(used.output_tokens)} output tokens{thinking}"
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
     money = f" · {spent} of {asked.max_cost:,.2f} spent" if asked.max_cost is not None else f" · {spent} spent"
     return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
@@ -202,7 +202,7 @@ def _used(job: BackgroundJob) -> str:
 def _log(job: BackgroundJob) -> None:
     if lines := list(job.log):
         # Where nothing failed, a job may still have noted how it asks, as that an endpoint takes no JSON schema.
-        with st.expander("Calls that failed, the last ones" if job.progress.failed else "What the job noted"):
+        with st.expander("Last failed calls" if job.progress.failed else "Job log"):
             st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
 
 
@@ -213,18 +213,19 @@ def _ended(project: Project, job: BackgroundJob) -> None:
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     )  # fmt: skip
     # What is still to grade stands below: a trial of a while ago is not taken for it.
-    said = f"{said} It began at {job.started_at:%H:%M}, with {ui.plain(job.grader_name)}."
+    said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.grader_name)}."
     ended = st.container(key=f"job {final.state}")
     if final.state == "done":
-        of = "" if job.author == ui.person() else f" of {ui.plain(job.author)}"
+        of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
         ended.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
         ended.info(
-            f"Last job cancelled: {said} Start that grader again to grade the rest.", icon=":material/stop_circle:"
+            f"Last job cancelled: {said} Start this grader again to grade the remaining pairs.",
+            icon=":material/stop_circle:",
         )
     elif final.state == "stopped":
         ended.warning(
-            f"Last job stopped at its budget: {said} Start that grader again to grade the rest.",
+            f"Last job stopped at its limit: {said} Start this grader again to grade the remaining pairs.",
             icon=":material/savings:",
         )
     else:
@@ -248,12 +249,12 @@ def _see(project: Project, job: BackgroundJob) -> None:
         return
     looks_by = policy_widgets.grader(project)
     if looks_by is None or looks_by.name == job.grader_name:
-        ui.go("changes", "What it changed")
+        ui.go("changes", "See the changes")
     else:
         # It changed nothing of what is shown: its own labels stand beside those.
         version = str(latest_version(project))
         states = {"from-grader": looks_by.name, "to-grader": job.grader_name} | {
             f"{side}-version": version for side in ("from", "to")
         }
-        ui.go("changes", f"Its labels beside those of {ui.plain(looks_by.name)}", **states)
+        ui.go("changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states)
     ui.go("leaderboard")

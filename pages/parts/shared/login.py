@@ -51,8 +51,8 @@ def can_log_in() -> None:
     if "auth" not in visitor.secrets() and needed():
         raise InputError(
             "no-login",
-            "Nobody can log in here: the secrets of this server do not say with whom.",
-            "Whoever runs it writes the section [auth] into its secrets.toml (docs/team.md), and starts it anew.",
+            "Login is not possible: secrets.toml of this server names no identity provider.",
+            "Ask the administrator of the server to add the section [auth] (docs/team.md) and to restart it.",
         )
 
 
@@ -122,15 +122,15 @@ def proven(said: Mapping[str, Any] | None) -> str:
         NotAllowed: there is no login, it has ended, or it is for another application.
     """
     if said is None or _mark(said) in _ended:
-        raise NotAllowed("not-logged-in", "You are not logged in.", "Log in, and follow the link once more.")
+        raise NotAllowed("not-logged-in", "You are not logged in.", "Log in and open the link again.")
     if not meant_for_us(said):
         raise NotAllowed(
             "not-logged-in",
-            "Your login was made for another application.",
-            "Log in again. If that does not help, tell whoever runs this server: its client id is not the provider's.",
+            "Your login is for another application.",
+            "Log in again. If it fails again, ask the administrator of the server to check the client id.",
         )
     if expired(said):
-        raise NotAllowed("not-logged-in", "Your login has ended.", "Log in again: nothing that you saved is lost.")
+        raise NotAllowed("not-logged-in", "Your login has expired.", "Log in again. Saved work is not lost.")
     return identity_of(said)
 
 
@@ -166,8 +166,8 @@ def passed() -> bool:
     if ways and st.query_params.get(WORD) == REFUSED and claims() is None:
         told = NotAllowed(
             "not-logged-in",
-            "You were not logged in: the provider refused, or what it said of you was not sound.",
-            "Log in again. If that does not help, tell whoever runs this server: the reason is in its log.",
+            "Login failed: the identity provider refused it or sent an invalid answer.",
+            "Log in again. If it fails again, ask the administrator of the server: the reason is in the server log.",
         )
     st.title("Exam Workbench", anchor=False)
     with st.container(border=True, key=f"error {told.code} 0"):
@@ -190,12 +190,12 @@ def _log_in(provider: str | None) -> None:
     try:
         st.login(provider)
     except StreamlitMissingAuthlibError:
-        reason = "It lacks the package Authlib."
+        reason = "The package Authlib is not installed."
     except StreamlitAuthError as error:
         reason = str(error)
     else:
         return
-    st.container(key="error no-logins 0").error("This server cannot log anybody in. Tell whoever runs it.")
+    st.container(key="error no-logins 0").error("Login does not work on this server. Ask its administrator for help.")
     st.text(reason)
 
 

@@ -26,7 +26,7 @@ from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""
 """The choice of an address that one types."""
-HOW = "Whoever runs this server sets them up: see docs/graders.md."
+HOW = "Ask the administrator of the server to set one up (docs/graders.md)."
 
 
 def choose_endpoint(
@@ -54,8 +54,8 @@ def choose_endpoint(
     if bound and set_up and known is None and not free:
         raise InputError(
             "address-not-offered",
-            "The address of this grader is not among the endpoints that this server offers.",
-            f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
+            f"The endpoint of this grader is not set up on this server: {stored.get('base_url') or usual_address()}.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with an available endpoint.",
         )
     options = [*offered, OTHER] if free else [*offered]
     name = OTHER
@@ -83,10 +83,10 @@ def _known(stored: Mapping[str, Any], offered: Mapping[str, OfferedEndpoint]) ->
 
 
 def _limits(one: OfferedEndpoint) -> str:
-    said = [f"{one.in_flight:,} calls in flight"] if one.in_flight else []
-    said += [f"{one.max_calls:,} calls a job"] if one.max_calls else []
-    said += [f"{one.max_cost:,g} in money a job"] if one.max_cost is not None else []
-    return f" · at most {', '.join(said)}" if said else ""
+    said = [f"{one.in_flight:,} parallel calls"] if one.in_flight else []
+    said += [f"{one.max_calls:,} calls per job"] if one.max_calls else []
+    said += [f"a cost of {one.max_cost:,g} per job"] if one.max_cost is not None else []
+    return f" · limits: {', '.join(said)}" if said else ""
 
 
 def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
@@ -96,15 +96,15 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     given = left.text_input(
         "Address", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
         persist_state="session",
-        help="Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
+        help="Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM.",
     ).strip()  # fmt: skip
     address = given or usual_address()
     place, host = origin(address), checked_host(address)
     box = f"{key} key"
     right.text_input(
-        "Key for this address", type="password", key=box, placeholder="Only where none is known", autocomplete="off",
+        "Key for this address", type="password", key=box, placeholder="Only if no key is set up", autocomplete="off",
         on_change=_take_key, args=(typed, box),
-        help="It is held in memory for this browser window, goes to this address alone, and is kept nowhere.",
+        help="The key stays in memory for this browser window and is sent only to this address. It is not saved.",
     )  # fmt: skip
     found = {"base_url": given} if given else {}
     if stored.get("key_variable") and stored.get("base_url", "") == given:
@@ -128,7 +128,7 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     shown = ui.plain(host)
     if place in current().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key=f"key typed {key}").caption(f":material/key: The key that you typed for {shown} is used.")
+            st.container(key=f"key typed {key}").caption(f":material/key: Using the key that you typed for {shown}.")
             if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
                 visitor.type_key(place, "")
                 st.rerun()
@@ -139,18 +139,18 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         found = None
     if found is not None and found.key:
         st.container(key=f"key found {key}").caption(
-            f":material/key: A key is found under {ui.plain(found.name)}, which is for {shown}."
+            f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
         )
     elif is_loopback(host):
         st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
     elif found is not None and found.name:
         st.container(key=f"key missing {key}").caption(
-            f":material/key_off: No key is found under {ui.plain(found.name)}, neither in the environment nor in the "
-            "app's secrets. Type one, or set it there."
+            f":material/key_off: No key in {ui.plain(found.name)}. Type a key, or set {ui.plain(found.name)} in the "
+            "environment or in secrets.toml."
         )
     else:
         st.container(key=f"key unknown {key}").caption(
-            f":material/key_off: No key is known to be for {shown}: type it, or set the endpoint up in a file."
+            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file (docs/graders.md)."
         )
 
 
@@ -158,7 +158,7 @@ def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label:
     """The model of an endpoint; one of a list where the endpoint has one."""
     if endpoint is None or not endpoint.models:
         return st.text_input(
-            label, stored, key=key, persist_state="session", help="The name by which the endpoint knows it."
+            label, stored, key=key, persist_state="session", help="The name of the model at the endpoint."
         ).strip()
     index = endpoint.models.index(stored) if stored in endpoint.models else 0
     return str(st.selectbox(label, endpoint.models, index, key=f"{key} of {endpoint.name}", persist_state="session"))
@@ -181,17 +181,17 @@ def choose_local(
     if current().any_model:
         given = st.text_input(
             label, stored, placeholder=default, key=key, persist_state="session",
-            help=about or "A name on the model hub, or a folder on the app's computer.",
+            help=about or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
         ).strip()  # fmt: skip
         return given or default
     offered = offered_models()
     if not offered:
-        raise InputError("no-model-offered", "No model on its own computer is offered by this server.", HOW)
+        raise InputError("no-model-offered", "No local model is set up on this server.", HOW)
     if bound and stored and stored not in offered:
         raise InputError(
             "model-not-offered",
-            "The model of this grader is not among those that this server offers.",
-            f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
+            f"The model of this grader is not set up on this server: {stored}.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with an available model.",
         )
     start = stored or default
     index = offered.index(start) if start in offered else 0

@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import WorkbenchError
 from pages.parts.shared import ui
 
-_KEPT = "what came of the last act"
+_KEPT = "last outcome"
 
 
 def did(act: Callable[[], object], said: str = "") -> None:

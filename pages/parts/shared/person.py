@@ -48,12 +48,14 @@ def author() -> str:
         if login.needed():
             # Somebody without a role: it is said why, and whom to ask.
             raise NotAllowed(
-                "no-role", "You have no role in this project.", "Choose another project, or ask its organizer."
+                "no-role",
+                "You have no role in this project.",
+                "Choose another project, or ask an organizer for a role.",
             )
         _ask()
         st.rerun()
         # In a callback a rerun only comes after it.
-        raise WorkbenchError("no-name", "Your name is not known yet.", "Give it, and do it once more.")
+        raise WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
     return name
 
 
@@ -90,8 +92,8 @@ def box() -> None:
             persist_state="session",
             max_chars=LONGEST_NAME,
             on_change=_said,
-            help="Recorded with what you do, and remembered by this browser. Another name is another person, with"
-            " unsaved edits of their own; those of the former stay.",
+            help="The activity log shows this name, and this browser remembers it. Another name is another person with"
+            " separate unsaved changes.",
         )
     said = known() if st.session_state.get("name said") else ""
     _remember(key="remember", data={"cookie": COOKIE, "name": said})
@@ -108,11 +110,11 @@ def ask() -> None:
         _form()
 
 
-@st.dialog("Who are you?")
+@st.dialog("Enter your name")
 def _dialog() -> None:
     if known():
         st.rerun()
-    st.container(key="not-done-yet").text("Then do it once more: it was not done yet.")
+    st.container(key="not-done-yet").text("Your last action was not carried out. Enter your name, then try again.")
     _form()
 
 
@@ -127,10 +129,10 @@ def _form() -> None:
             label_visibility="collapsed",
             placeholder="Your name",
         )
-        st.form_submit_button("Work under this name", on_click=_given, key="give name")
+        st.form_submit_button("Use this name", on_click=_given, key="give name")
         st.container(key="about-names", width="stretch").caption(
-            "What you do is recorded under this name, at first that of the computer's account. Change it as you like."
-            " You need no name to read."
+            "The activity log shows this name. The suggestion is your account name on this computer."
+            " You can read without a name."
         )
 
 

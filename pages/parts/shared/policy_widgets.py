@@ -46,12 +46,12 @@ INLINE = ("leaderboard", "changes", "measures")
 SHARES = ("leaderboard", "changes")
 """Screens that can compute measures by shares of a pool or by gold texts."""
 
-INLINE_WIDTH = {"measure": 270, "against": 310}
+INLINE_WIDTH = {"measure": 270, "against": 350}
 MIN_RATINGS = range(1, MAX_RATING + 1)
 MIN_JUDGMENTS = (1, 2, 3)
 NO_BOARD = "No official board"
 
-NO_EFFECT = "Has no effect on what this screen shows."
+NO_EFFECT = "No effect on this screen."
 DEFAULT_MEASURE = "nDCG@10"
 
 LABEL_RULES = {"max": "Best rating", "support:2": "Supported by 2 questions", "mean": "Weighted mean"}
@@ -169,9 +169,7 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
     offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
-        popover = st.popover(
-            "Change", type="tertiary", help="Choose what labels and scores are made with", key="change scoring"
-        )
+        popover = st.popover("Change", type="tertiary", help="Change the scoring settings", key="change scoring")
         beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
 
     def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
@@ -189,29 +187,32 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
         return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about, **now}
 
     with popover:
-        st.selectbox("Grader", **options("grader", "Whose grades the labels are made of.", known))
+        st.selectbox("Grader", **options("grader", "Labels are derived from the grades of this grader.", known))
         if said := succeeded(project, str(held["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
             "Min rating",
-            **options("tau", "From this rating on a question counts as answered, and a label as relevant in binary"
-                      " measures.", MIN_RATINGS),
+            **options("tau", "A question counts as answered from this rating on. A label counts as relevant in"
+                      " binary measures from this value on.", MIN_RATINGS),
         )  # fmt: skip
         st.selectbox(
-            "Label", format_func=LABEL_RULES.__getitem__,
-            **options("label", "How a passage's ratings become its relevance label.", list(LABEL_RULES)),
+            "Label rule", format_func=LABEL_RULES.__getitem__,
+            **options("label", "Derives the relevance label of a passage from its ratings.", list(LABEL_RULES)),
         )  # fmt: skip
         st.checkbox("Weights", **options("weights", "Use the questions' weights."))
-        st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover looks at this many passages of each run."))
+        st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover uses this many top passages per run."))
         st.selectbox(
-            "Judged ≥",
-            **options("relevant", "The judgment from which a passage is relevant in binary measures of the official"
-                      " board.", MIN_JUDGMENTS),
+            "Min judgment",
+            **options("relevant", "A passage counts as relevant in binary measures of the official leaderboard from"
+                      " this judgment on.", MIN_JUDGMENTS),
         )  # fmt: skip
     at, size = place("measure")
     picked = at.selectbox("Measure", accept_new_options=True, **size, **options("measure", _typable(shares), measures))
     at, size = place("against")
-    against = at.selectbox("Official board", **size, **options("against", "The board to compare with.", boards))
+    against = at.selectbox(
+        "Official leaderboard", format_func=lambda name: "None" if name == NO_BOARD else name, **size,
+        **options("against", "The leaderboard to compare with.", boards),
+    )  # fmt: skip
     # What an idle choice holds is said as it is: another screen can show it.
     name = _read(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
@@ -221,8 +222,7 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
 def _said(choices: Mapping[Choice, Any]) -> dict[str, str]:
     """Choices as the address says them."""
-    write = {"label": LABEL_RULES.__getitem__, "weights": lambda value: str(value).lower()}
-    return {choice: write.get(choice, str)(value) for choice, value in choices.items()}
+    return {choice: str(value).lower() if choice == "weights" else str(value) for choice, value in choices.items()}
 
 
 def _among(options: Collection[Any]) -> Callable[[Any], Any]:
@@ -251,9 +251,7 @@ def view() -> View:
     """Under which choices one looks; the screen ends here where nothing has been graded."""
     found = seen()
     if found is None:
-        ui.empty(
-            "Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
-        )
+        ui.empty("No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded")
     return cast(View, found)
 
 
@@ -266,10 +264,10 @@ def in_words(project: Project, view: View) -> str:
         spec.name,
         f"min rating {spec.min_rating(policy.min_rating)}{scale}",
         LABEL_RULES.get(policy.label, policy.label).lower(),
-        *([] if policy.weighted else ["without weights"]),
-        *([] if policy.min_judgment == 1 else [f"judged ≥ {policy.min_judgment}"]),
+        *([] if policy.weighted else ["no weights"]),
+        *([] if policy.min_judgment == 1 else [f"min judgment {policy.min_judgment}"]),
         view.measure,
-        f"bank {latest_version(project)}",
+        f"bank version {latest_version(project)}",
     ]
     return " · ".join(words)
 
@@ -284,9 +282,8 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
     if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
         return ""
     return (
-        f"{found.usual} is the usual grader since its job of {found.since:%d %B %Y, %H:%M}, which gave it enough"
-        f" grades. Before, labels were made of those of {found.former}: to go on with them choose it as Grader under"
-        " Change."
+        f"Default grader changed from {found.former} to {found.usual} on {found.since:%d %B %Y, %H:%M}, when"
+        f" {found.usual} had enough grades. To use {found.former} again, press Change and choose it as the grader."
     )
 
 
@@ -294,8 +291,8 @@ def queries() -> QueryChoice:
     """A choice of the queries that two boards are compared over."""
     picked = st.segmented_control(
         "Queries", get_args(QueryChoice), default="common", key="over-queries", required=True, bind="query-params",
-        help="Compare two boards over the queries that both have and that have no ungraded pairs, over all that both"
-        " have, or each over its own.",
+        help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
+        " queries of each leaderboard.",
     )  # fmt: skip
     return cast(QueryChoice, picked)
 
@@ -326,8 +323,10 @@ def _offered(cover: bool, default: str, gold: bool = False) -> list[str]:
 
 
 def _typable(shares: bool) -> str:
-    gold = ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (these three by gold texts)." if shares else "."
-    return f"Or type another, such as P@30 or nDCG@5{gold}"
+    gold = (
+        ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three need gold passages)." if shares else "."
+    )
+    return f"Choose a measure or type its name: P@30, nDCG@5{gold}"
 
 
 def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
@@ -342,7 +341,7 @@ def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> 
     if not shares and not typed.ranks_passages:
         # It may have come along from a screen that can show it.
         st.container(key="other-measure").caption(
-            f":material/info: {ui.plain(typed.name)} cannot be shown here. This is {ui.plain(default)}."
+            f":material/info: {ui.plain(typed.name)} is not available on this screen, which shows {ui.plain(default)}."
         )
         return default
     return typed.name

@@ -59,9 +59,9 @@ def _news(project: Project, seen: int) -> None:
     # It stands beside the page: what it would push aside could be a list that is open, which closes when it moves.
     with st.container(key="news", horizontal=True, vertical_alignment="center"):
         st.container(key="news-of-others", width="content").caption(
-            f":material/sync: {ui.plain(', '.join(others))} saved something since.", width="content"
+            f":material/sync: {ui.plain(', '.join(others))} saved changes.", width="content"
         )
-        if presses.button("Show it", type="tertiary", key="show what others saved"):
+        if presses.button("Refresh", type="tertiary", key="show what others saved"):
             st.rerun()
 
 
@@ -71,5 +71,5 @@ def _others(project: Project, query_id: str) -> None:
     if others:
         names = ", ".join(others)
         st.container(key="others-here").caption(
-            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} in this query, too."
+            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} also working on this query."
         )

@@ -98,10 +98,14 @@ def _check_person(request: HTTPConnection, path: str) -> None:
     if login.needed():
         person = login.proven(login.claims_in(request.cookies))
         if not with_role(ui.project_files(), person):
-            raise NotAllowed("no-role", "You have no role in any project of this server.", "Ask an organizer for one.")
+            raise NotAllowed(
+                "no-role", "You have no role in any project of this server.", "Ask an organizer for a role."
+            )
         if MEDIA in path and not path.partition(MEDIA)[2].startswith(lasting_files.mark_of(person)):
             raise NotAllowed(
-                "file-of-another-person", "This file is not yours.", "Download it from a screen of your own."
+                "file-of-another-person",
+                "This file belongs to another person.",
+                "Download the file from your own browser window.",
             )
 
 

@@ -32,14 +32,14 @@ GROUPS = {
     },
     "Exams": {
         "exam": ("Exam", ":material/school:"),
-        "students": ("Students", ":material/groups:"),
+        "students": ("Examinees", ":material/groups:"),
         "items": ("Items", ":material/checklist:"),
         "improve": ("Improve", ":material/trending_up:"),
     },
     "Answers": {
         "answers": ("Answers", ":material/forum:"),
         "cases": ("Cases", ":material/rule:"),
-        "judges": ("Judges", ":material/gavel:"),
+        "judges": ("Answer checks", ":material/gavel:"),
     },
     "Publish": {
         "leaderboard": ("Leaderboard", ":material/leaderboard:"),

@@ -184,7 +184,7 @@ def _say_another(missing: str) -> None:
     told, instead = st.session_state.get("another", ("", ""))
     if told and instead == st.session_state["project"]:
         st.container(key="another-project").warning(
-            f"There is no project {plain(told)} here. This is {plain(instead)}: choose yours at the left.",
+            f"Unknown project '{plain(told)}'. This is {plain(instead)}. Choose your project on the left.",
             icon=":material/info:",
         )
 
@@ -241,7 +241,7 @@ def _say_not_closed(project: Project) -> None:
         st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
     if project.read_only:
         st.toast(
-            plain(f"{project.path.name} can only be read: it or its folder must not be written."),
+            plain(f"{project.path.name} is open read-only, because the file or its folder is not writable."),
             icon=":material/lock:",
             duration="infinite",
         )
@@ -256,7 +256,7 @@ def say_reopened() -> None:
     if len(times) > st.session_state.setdefault(key, len(times)):
         st.session_state[key] = len(times)
         st.toast(
-            f"The database failed at {times[-1].at:%H:%M} and was opened again. Nothing that was saved is lost.",
+            f"The database failed at {times[-1].at:%H:%M} and was opened again. Saved work is not lost.",
             icon=":material/restart_alt:",
             duration="infinite",
         )
@@ -267,8 +267,8 @@ def project() -> Project:
     found = chosen_project()
     if found is None:
         empty(
-            "There is no project yet.",
-            "Create one, or make the demo project, on the Home screen.",
+            "No project yet.",
+            "Create a project or the demo project on the Home screen.",
             "home",
             code="no-project",
         )
@@ -334,10 +334,9 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
 def speaking(passages: int) -> None:
     """Say how many pooled passages speak to the grader, and where they are; nothing for none."""
     if passages:
-        what = "passage speaks" if passages == 1 else "passages speak"
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/campaign: {passages:,} pooled {what} to the grader.")
-            go("passages", "Look at them" if passages > 1 else "Look at it", speaking="true")
+            st.caption(f":material/campaign: Passages with text that addresses the grader: {passages:,}.")
+            go("passages", "Show these passages", speaking="true")
 
 
 @contextmanager
@@ -420,4 +419,4 @@ def duration(seconds: float | None) -> str:
 
 def about(seconds: float) -> str:
     """An estimate of a time span, to follow "takes": a second at most, about 3 min."""
-    return f"about {duration(seconds)}" if seconds >= 1.5 else "a second at most"
+    return f"about {duration(seconds)}" if seconds >= 1.5 else "one second or less"

@@ -89,7 +89,7 @@ def _read() -> Mapping[str, Any]:
     if there:
         raise InputError(
             "secrets-unreadable",
-            "The secrets of this server cannot be read, so that nobody is let in.",
-            "Whoever runs it mends its secrets.toml (the log names the line), or who may read it, and starts it anew.",
+            "Access is refused, because secrets.toml of this server cannot be read.",
+            "Ask the administrator of the server to fix the file or its permissions (see the log), then restart it.",
         )
     return {}
