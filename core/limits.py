@@ -42,7 +42,7 @@ LIMITS: dict[str, Limit] = {
     for limit in (
         Limit("FILE", 16 << 30, "bytes", "a file, as it is stored"),
         Limit("EXPANDED", 4 << 30, "bytes", "a gzip file, expanded"),
-        Limit("RATIO", 200, "times", "a gzip file of more than 64 MiB expanded, over its size"),
+        Limit("RATIO", 200, "times", "a gzip file: expanded size over stored size, if it expands beyond 64 MiB"),
         Limit("MEMBERS", 1_000_000, "members", "a gzip file"),
         Limit(
             "WHOLE", 512 * _MIB, "bytes", "a file that is read whole: queries, banks, responses, qrels, leaderboards"
@@ -56,21 +56,21 @@ LIMITS: dict[str, Limit] = {
         Limit("GRADED_LINE", 256_000_000, "bytes", "a line of a graded file, which holds all grades of a query"),
         Limit("CELLS", 10_000, "cells", "a line of a table"),
         Limit("CELL", 10_000_000, "bytes", "a cell of a CSV file"),
-        Limit("VALUES", 5_000_000, "values", "a line, or a whole file, of JSON; cells of a leaderboard"),
-        Limit("DEPTH", 64, "levels", "JSON: lists and objects inside each other"),
+        Limit("VALUES", 5_000_000, "values", "a line or a whole file of JSON, or the cells of a leaderboard"),
+        Limit("DEPTH", 64, "levels", "nested lists and objects in JSON"),
         Limit("IDS", 1_000_000, "ids", "different queries of a run or of qrels, different questions of a graded file"),
-        Limit("SYSTEMS", 10_000, "systems", "different runs, or graders, that one file names"),
+        Limit("SYSTEMS", 10_000, "systems", "different runs or graders in one file"),
         Limit("SMALL_FILE", 16 * _MIB, "bytes", "a leaderboard, a prompt, a manifest, or examples for a prompt"),
-        Limit("ENDPOINT_ANSWER", _MIB, "bytes", "an answer of an endpoint, expanded"),
-        Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "a file of answers that an endpoint gives for a batch, expanded"),
-        Limit("ENDPOINT_KEPT", 20_000, "characters", "what is kept of an answer beside its grade"),
+        Limit("ENDPOINT_ANSWER", _MIB, "bytes", "an endpoint's answer, expanded"),
+        Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "an endpoint's answer file for a batch, expanded"),
+        Limit("ENDPOINT_KEPT", 20_000, "characters", "the answer text that is kept with a grade"),
         Limit("REQUEST", 16 << 30, "bytes", "a request to the API, with its files"),
-        Limit("UPLOAD", 512 * _MIB, "bytes", "a file that a browser uploads"),
-        Limit("UPLOADS", 2 << 30, "bytes", "all files that a browser tab uploaded, until it is closed or reloaded"),
-        Limit("REQUESTS", 600, "requests", "what is asked with one token in a minute"),
-        Limit("CALLS", 100_000, "calls", "calls of endpoints for one login or token, in a project and a day"),
+        Limit("UPLOAD", 512 * _MIB, "bytes", "a file uploaded in a browser"),
+        Limit("UPLOADS", 2 << 30, "bytes", "all files uploaded in a browser tab, until the tab is closed or reloaded"),
+        Limit("REQUESTS", 600, "requests", "one token, per minute"),
+        Limit("CALLS", 100_000, "calls", "calls of endpoints for one login or token, per project and day"),
         Limit(
-            "ENDPOINT_TOKENS", 2_000_000, "tokens", "what an endpoint may report as read, or as written, by one call"
+            "ENDPOINT_TOKENS", 2_000_000, "tokens", "the use that an endpoint may report for one call, read or written"
         ),
     )
 }
@@ -93,8 +93,8 @@ def limit(name: str) -> int:
     if not re.fullmatch(r"0*[1-9][0-9]{0,17}", given):
         raise InputError(
             "invalid-limit",
-            f"{known.variable} is {given[:40]!r}, which is no limit.",
-            f"Set it to a whole number of {known.unit} from 1.",
+            f"Invalid value {given[:40]!r} of {known.variable}.",
+            f"Use a whole number of {known.unit} from 1.",
         )
     return int(given)
 

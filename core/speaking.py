@@ -35,7 +35,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"(?:\b[0-5] +){8}",
         r"\bcorrect answer is (?:contained|given|found|stated) in this\b|\bevery question is answered (?:here|in)\b",
     ),
-    "gives orders": (
+    "gives instructions": (
         rf"\b(?:ignore|disregard|forget)\b{_SENTENCE} (?:instructions?|questions?|prompts?|rules)\b",
         r"\b(?:ignore|disregard|forget) (?:all|everything|anything)(?: of)? (?:that|what|said|above|before)\b",
         rf"\b(?:dear|hello|hey) {_GRADER}\b",
@@ -45,20 +45,20 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"\b(?:rate|rating|grade|test mode)\b",
         r"\b(?:always|only) (?:rate|grade|answer yes|reply with|respond with)\b",
     ),
-    "plays a role": (
+    "imitates a chat role": (
         r"<\|[a-z_]+\|>|\[/?inst\]|<</?sys>>|</?s>|<(?:eos|bos|pad|unk)>|^ *#+ ?(?:system|instruction|assistant)\b",
         r"^ *(?:system|assistant) ?: ",
     ),
-    "ends its fence": (
+    "imitates the end of the passage": (
         r"</?(?:passage|answer|context|document)(?:-[0-9a-f]+)?>|\bend of (?:the )?(?:data|passage|context)\.",
         rf"[\"'](?:rating|answer)[\"'] ?: ?[\"']?(?:[0-5]{_END}|yes\b|no\b)",
         r"\{(?:question|context|passage|examples|answer)\}",
     ),
-    "plays an example": (
+    "imitates a worked example": (
         r"^ *(?:question|passage|context) ?: .*\n *(?:question|passage|context|answer|rating) ?: ",
         r"\bquestion: .+? (?:context|passage): .+? (?:answer|rating): ",
     ),
-    "hides signs": (
+    "hides characters": (
         "[\U000e0000-\U000e007f]|[\u202d\u202e]|[a-z][\u200b\u2060][a-z][\u200b\u2060][a-z]",
         "[a-z][\u0400-\u04ff][a-z]",
     ),

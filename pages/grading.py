@@ -22,8 +22,8 @@ if not running:
     chosen = choose(project, "setup")
     waiting(project)
     if chosen is not None:
-        with st.expander("Ask it one question"):
-            st.caption("Nothing of this is kept.")
+        with st.expander("Trial on one question", key="one question"):
+            st.caption("Results of a trial are not saved.")
             pair = choose_pair(project, questions_of(project, chosen.grader), "trial")
             if pair is not None:
                 ask(project, chosen, pair, "trial")

@@ -33,14 +33,14 @@ FORMS = {
     "text": "words",
     "json": "JSON",
 }
-KIND_NAMES = {"question": "questions", "nugget": "key facts", "choice": "multiple choice"}
+KIND_NAMES = {"question": "questions", "nugget": "nuggets", "choice": "multiple choice"}
 ABOUT_QUERIES = ("direct", "generate questions", "generate nuggets")
 WHERE_ASKED = {
-    "verify": "Graders that extract answers and let a model check them ask it.",
-    "generate questions": "It is asked where questions are drafted.",
-    "generate nuggets": "It is asked where key facts are drafted.",
-    "draft answer key": "It is asked where answer keys are drafted.",
-    "generate items": "It is asked where items of an exam are drafted, with exam items generate.",
+    "verify": "Used by graders that extract answers and have a model check them.",
+    "generate questions": "Used to draft questions.",
+    "generate nuggets": "Used to draft nuggets.",
+    "draft answer key": "Used to draft answer keys.",
+    "generate items": "Used by exam items generate to draft exam items.",
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
 """Indentation means something in YAML."""
@@ -51,7 +51,7 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
     name, usual = st.query_params.get("prompt"), usual_prompt("self-rating", {})
     if name is not None and name not in library:
         st.container(key="another-prompt").warning(
-            f"There is no prompt {ui.plain(name)} here. This is {ui.plain(usual)}.", icon=":material/info:"
+            f"Unknown prompt {ui.plain(name)}. Showing {ui.plain(usual)} instead.", icon=":material/info:"
         )
     return name if name is not None and name in library else usual
 
@@ -77,12 +77,12 @@ def _open(name: str) -> None:
 
 def facts(prompt: Prompt) -> None:
     """What is to be known of a prompt beside its text."""
-    scale = f", on a scale of 0 to {prompt.top}" if prompt.form in ("rating", "yes-no") else ""
+    scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
     asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
     st.caption(
-        f"Name **{ui.plain(prompt.name)}** · for {asked} · answered by "
-        f"{FORMS[prompt.form]}{scale} · filled in with {', '.join(variables(prompt))} · "
+        f"Name **{ui.plain(prompt.name)}** · for {asked} · answer: "
+        f"{FORMS[prompt.form]}{scale} · variables: {', '.join(variables(prompt))} · "
         f"hash {prompt.hash[:16]}"
     )
 
@@ -95,8 +95,8 @@ def texts(prompt: Prompt) -> None:
     st.caption("Template")
     st.code(prompt.template, language=None, wrap_lines=True)
     if prompt.example:
-        with st.expander(f"{len(prompt.examples)} worked examples"):
-            st.caption("How each is written")
+        with st.expander(f"Worked examples ({len(prompt.examples)})"):
+            st.caption("Template of an example")
             st.code(prompt.example, language=None, wrap_lines=True)
             for example in prompt.examples:
                 st.markdown(f"**{ui.plain(example.question)}**")
@@ -109,16 +109,16 @@ def earlier(project: Project, prompt: Prompt) -> None:
     states = [state for state in versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
-    with st.expander(f"Earlier states ({len(states) - 1})"):
-        st.caption("Nothing is overwritten: what an earlier state graded stays under its hash.")
+    with st.expander(f"Earlier versions ({len(states) - 1})"):
+        st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
         names = {
             state.made_at.isoformat(): f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
             for state in reversed(states[:-1])
         }
-        picked = st.selectbox("State", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
+        picked = st.selectbox("Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
         state = next(state for state in states if state.made_at.isoformat() == picked)
         st.code(write_prompt(state.prompt), language="yaml", wrap_lines=True)
-        if presses.button("Edit from this state", icon=":material/history:", key="edit state"):
+        if presses.button("Edit this version", icon=":material/history:", key="edit state"):
             _begin(prompt.name, state.prompt)
 
 
@@ -135,8 +135,8 @@ def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
             _begin(prompt.name, draft_of(prompt, library))
         st.container(key="built-in").caption(
-            ":material/lock: A built-in prompt stays as it is: others know it by its name, and grades are compared by "
-            "it. A copy under a name of its own can say what you like, and its grader is a new one."
+            ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
+            "with a different name, which makes a new grader."
         )
     else:
         with st.container(horizontal=True):
@@ -153,8 +153,8 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
     st.session_state.setdefault(key, st.session_state[held])
     with st.container(key="prompt-as-yaml"):
         text = st.text_area(
-            "Prompt, as YAML", height=420, key=key,
-            help="Fields: name, title, source, use, form, template; if wanted system, top, kinds, example, examples.",
+            "Prompt (YAML)", height=420, key=key,
+            help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
         )  # fmt: skip
     # The widget forgets its text when the screen is left.
     st.session_state[held] = text
@@ -163,16 +163,16 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
         drafted = read_prompt(text, "Prompt")
     except FileError as error:
         shown = st.container(key=f"error {error.code} 0")
-        shown.error("This is no prompt yet:", icon=":material/error:")
+        shown.error("The prompt is not valid:", icon=":material/error:")
         for problem in error.problems:
             place = f"Line {problem.line}: " if problem.line else ""
             shown.text(f"{place}{problem.reason}.")
         st.caption(ui.plain(error.hint))
     if drafted is not None and drafted.name in built_in():
         st.container(key="error built-in-prompt 0").error(
-            f"{ui.plain(drafted.name)} is a built-in prompt, which stays as it is.", icon=":material/lock:"
+            f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
         )
-        st.caption(f"Write another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
+        st.caption(f"Use another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
     with st.container(horizontal=True):
         # Never off: what was typed is known once the field is left, which a press on the button does.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
@@ -182,7 +182,7 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
     if save and drafted is not None and drafted.name not in built_in():
         with ui.errors():
             changed = save_prompt(project, drafted, ui.author())
-            st.toast(f"{'Saved' if changed else 'Nothing differs in'} {ui.plain(drafted.name)}.")
+            st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
             _close(opened.name)
             _open(drafted.name)
             st.rerun()
@@ -204,14 +204,18 @@ def _take_examples(name: str, held: str, key: str) -> None:
         return
     if not drafted.example:
         return
-    with st.expander("Replace the examples by a file"):
-        st.caption("A YAML or JSON list of mappings with question, passage and answer.")
+    with st.expander("Examples from a file"):
+        st.caption(
+            "Replaces the examples. The file is a YAML or JSON list of mappings with question, passage and answer."
+        )
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
-        if file is not None and presses.button(f"Use the examples of {ui.plain(file.name)}", key="use examples"):
+        if file is not None and presses.button(f"Use the examples in {ui.plain(file.name)}", key="use examples"):
             try:
                 changed = with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
             except UnicodeDecodeError:
-                st.container(key="error not-utf-8 0").error("The file is not in UTF-8.", icon=":material/error:")
+                st.container(key="error not-utf-8 0").error(
+                    "The file is not UTF-8 text. Save it as UTF-8 and upload it again.", icon=":material/error:"
+                )
             except WorkbenchError as error:
                 ui.show_error(error)
             else:
@@ -220,7 +224,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
 
 def try_it(project: Project, prompt: Prompt) -> None:
     """The prompt filled in, and with a model what comes back."""
-    st.header("Try it", anchor=False)
+    st.header("Trial", anchor=False)
     pair = choose_pair(project, lambda query_id: questions_for(project, prompt, query_id), f"try {prompt.name}")
     if pair is None:
         return
@@ -231,10 +235,10 @@ def try_it(project: Project, prompt: Prompt) -> None:
             chosen = choose(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
     else:
-        fence = "context" in variables(prompt) and st.checkbox("Fence the passage off as data", key="fenced")
+        fence = "context" in variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
     if chosen is not None:
         ask(project, chosen, pair, f"try {prompt.name}")
-    with ui.errors(), st.expander("Filled in", expanded=True):
+    with ui.errors(), st.expander("Filled-in prompt", expanded=True):
         show_messages(fill_in(project, prompt, pair.question, pair.passage, fence))
     if prompt.use not in GRADERS:
         st.caption(WHERE_ASKED[prompt.use])

@@ -47,9 +47,7 @@ NOT_YET = (
     "tests/fuzz",
     "tests/graders/test_cluster_course.py",
     "tests/graders/test_on_ray.py",
-    "tests/grading/test_batches.py",
     "tests/grading/test_shards.py",
-    "tests/pages",
 )
 """Tests that still compare sentences of errors."""
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from core.catalogue.named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.graders import GRADERS
 from core.project import Cursor, Project, as_act
 from core.types import GraderSpec
@@ -126,13 +126,11 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
             return meant[0]
         names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
         raise InputError(
-            "ambiguous-grader", f"Several graders are of the method {name}.", f"Name one of them: {names}."
+            "ambiguous-grader", f"Several graders use the method '{name}'.", f"Use one of these names: {names}."
         )
     if aliases or name in GRADERS:
         raise InputError(
             "grader-without-grades", f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}"
         )
-    names = ", ".join(f"'{grader.spec.name}'" for grader in known)
-    raise InputError(
-        "unknown-grader", f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list."
-    )
+    listed = [f"'{grader.spec.name}'" for grader in known]
+    raise unknown_name("unknown-grader", "grader", name, listed, "See exam graders list.")

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from core.catalogue.prompts import prompts
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders import GRADERS, Grader, make_grader, remade_from
 from core.project import Project, as_name, log
 from core.types import GraderSpec
@@ -45,11 +45,11 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     """
     name = as_name(name)
     if not name:
-        raise InputError("empty-name", "The grader has no name.", "Give it one, as 'FLAN-T5 large'.")
+        raise InputError("empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large.")
     grader = make_grader(kind, parameters, prompts(project))
     # One name means one grader, in every command and on every screen.
     if name in GRADERS or name in _names_of_others(project, grader.spec):
-        raise InputError("name-taken", f"'{name}' is the name of another grader.", "Give this one a name of its own.")
+        raise InputError("name-taken", f"The name '{name}' belongs to another grader.", "Choose a different name.")
     with project.transaction() as cursor:
         cursor.execute(
             "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
@@ -95,8 +95,8 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
             if (found := settings_again(project, spec)) is None:
                 raise InputError(
                     "unknown-grader-settings",
-                    f"'{spec.name}' has grades here, but how it is asked is not known.",
-                    f"Set it up: exam graders save NAME --grader {spec.method}, with its model and prompt.",
+                    f"'{spec.name}' has grades, but its settings are unknown.",
+                    f"Save its settings: exam graders save NAME --grader {spec.method}, with its model and prompt.",
                 )
             return found.kind, found.parameters
     if name in GRADERS:
@@ -106,7 +106,7 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
             return one.kind, one.parameters
     known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
-    raise InputError("unknown-grader", f"There is no grader '{name}'.", f"There are: {', '.join(known)}.")
+    raise unknown_name("unknown-grader", "grader", name, known)
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
@@ -132,8 +132,8 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     if settings_again(project, spec) is not None:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
-        f"'{spec.name}' gave its grades elsewhere and is not set up here: set it up with exam graders save, or grade"
-        " with another and name that one with --grader."
+        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders save, or grade"
+        " with another grader and select that one with --grader."
     )
 
 
@@ -203,11 +203,11 @@ def _specs(project: Project) -> list[GraderSpec]:
 def _find(project: Project, name: str) -> NamedGrader:
     known = {named.name: named for named in named_graders(project)}
     if name not in known:
-        raise InputError(
+        raise unknown_name(
             "unknown-grader",
-            f"No grader is set up under the name '{name}'.",
-            f"There are: {', '.join(known)}."
-            if known
-            else "Set one up on the Grading screen or with exam graders save.",
+            "saved grader",
+            name,
+            known,
+            "" if known else "Save one on the Grading screen or with exam graders save.",
         )
     return known[name]

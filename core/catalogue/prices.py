@@ -33,24 +33,26 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
         InputError: a price that is no amount of money, or no model.
     """
     if not model.strip():
-        raise InputError("empty-name", "The price names no model.", "Give the model's name as the grader has it.")
+        raise InputError(
+            "empty-name", "The price has no model name.", "Use the model's name exactly as its grader has it."
+        )
     if price and not all(math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)):
         raise InputError(
             "invalid-price",
-            f"{price.input} and {price.output} are no prices.",
-            "Use amounts per million tokens, from 0.",
+            f"Invalid prices {price.input} and {price.output}.",
+            "Use amounts per million tokens, 0 or higher.",
         )
     if price and price.cached is not None and not 0 <= price.cached <= price.input:
         raise InputError(
             "invalid-price",
-            f"{price.cached} is no price of tokens that were read before.",
-            "It is from 0 to the price of other tokens read.",
+            f"Invalid price {price.cached} for cached tokens.",
+            f"Use an amount from 0 to {price.input}, the price of other tokens read.",
         )
     if price and not 0 <= price.batch <= 1:
         raise InputError(
             "invalid-price",
-            f"{price.batch} is no share of a price.",
-            "A call in a batch costs from 0 to 1 of its price.",
+            f"Invalid batch share {price.batch}.",
+            "Use a number from 0 to 1: the share of the normal price that a call in a batch costs.",
         )
     known = {name: _as_kept(one) for name, one in prices(project).items() if name != model}
     if price is not None:

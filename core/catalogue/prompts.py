@@ -46,8 +46,8 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
     if prompt.name in built_in():
         raise InputError(
             "name-taken",
-            f"'{prompt.name}' is the name of a built-in prompt.",
-            "Give your version a name of its own: the built-in ones are instruments that others know by name.",
+            f"The name '{prompt.name}' belongs to a built-in prompt.",
+            "Choose a different name. Built-in prompts never change, so that grades stay comparable.",
         )
     content = write_prompt(prompt)
     read_prompt(content, prompt.name)

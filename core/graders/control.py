@@ -131,8 +131,8 @@ class Awaited:
 
     def __str__(self) -> str:
         """As a clause that follows the name of a job."""
-        gives_up = "" if self.until is None else f", given up at {self.until:%H:%M}"
-        return f"waits for the endpoint, next try at {self.next_try:%H:%M}{gives_up} ({self.reason})"
+        gives_up = "" if self.until is None else f", stops at {self.until:%H:%M}"
+        return f"waits for the endpoint, next attempt at {self.next_try:%H:%M}{gives_up} ({self.reason})"
 
 
 RATE_WINDOW = 60.0
@@ -179,7 +179,7 @@ class Control:
     usage: Usage = field(default=NOTHING_USED, init=False)
     exhausted: bool = field(default=False, init=False)
     overrun: str = field(default="", init=False)
-    cancelled_by: str = field(default="Stopped by a person.", init=False)
+    cancelled_by: str = field(default="Cancelled by a person.", init=False)
     awaited: Awaited | None = field(default=None, init=False)
     in_vain: bool = field(default=False, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -235,7 +235,7 @@ class Control:
         """Count a call of the caller's day; whether it may be made."""
         if self.caller is None or within("CALLS", self.caller, DAY):
             return True
-        refusal = exceeded("One login or token may not make more a day than", "CALLS", limit("CALLS"))
+        refusal = exceeded("The daily limit of one login or token is reached:", "CALLS", limit("CALLS"))
         self.overrun = self.overrun or f"{refusal}."
         return False
 
@@ -269,9 +269,9 @@ class Control:
             if self.max_cost is not None and cost > self._cost_by.of(*reserved):
                 self.exhausted = True
                 self.overrun = self.overrun or (
-                    f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,} written by a call that"
-                    f" could take {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was"
-                    " stopped."
+                    f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,} written for one call,"
+                    f" more than the possible {reserved[0]:,} and {reserved[1]:,}. The job was stopped, because its"
+                    " cost limit cannot be kept."
                 )
 
     def add(self, used: Usage) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders.base import Grader
 from core.graders.making import (
     Parameters,
@@ -78,9 +78,8 @@ _KINDS = (
     GraderKind(
         "embedding",
         "Embedding (MiniLM)",
-        "Rates a passage by the similarity of its meaning to the question with a small model on this "
-        "computer, without key or network; it measures similarity and is not a reader, so it cannot "
-        "tell a right answer from a wrong one on the same subject.",
+        "A small model on this computer rates how similar the meanings of passage and question are. It needs no key "
+        "and no network. It cannot tell a right answer from a wrong one on the same subject.",
         _make_embedding,
         ("cuts",),
     ),
@@ -96,8 +95,8 @@ _KINDS = (
     ),
     _reader(
         "Answer and check",
-        "A language model extracts an answer, which is then compared with the answer key, by words or by asking "
-        "a model; 1 for right and 0 for wrong. Questions without an answer key are left out.",
+        "A language model extracts an answer, which is then compared with the answer key. The rating is 1 for right "
+        "and 0 for wrong. Questions without an answer key are left out.",
         Reading(
             "answer",
             "Answer",
@@ -111,15 +110,15 @@ _KINDS = (
     GraderKind(
         "extractive",
         "Extractive answer and check",
-        "A model tuned on SQuAD2 marks the answer in the passage, or says that there is none; the answer is "
-        "compared with the answer key. Questions without an answer key are left out.",
+        "A model tuned on SQuAD2 marks the answer in the passage, or reports that there is none. The answer "
+        "is compared with the answer key. Questions without an answer key are left out.",
         make_extractive,
         (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
     ),
     _reader(
         "Multiple choice",
-        "A language model chooses among the choices after reading the passage: the likeliest by its logits, or "
-        "the letter that it writes; 1 where that is the key. Questions without choices are left out.",
+        "A language model reads the passage and picks a choice: the likeliest one, or the letter that it writes. The "
+        "rating is 1 for the right choice, else 0. Questions without choices are left out.",
         Reading(
             "choice",
             "Multiple choice",
@@ -135,8 +134,8 @@ _KINDS = (
     ),
     _reader(
         "Direct judge",
-        "A language model judges the passage against the query, without questions, on its prompt's own scale; "
-        "its rating is the label.",
+        "A language model rates the passage against the query, without questions, on the scale of its prompt. The "
+        "rating is the label.",
         Reading(
             "direct",
             "Judge",
@@ -158,7 +157,7 @@ def usual_prompt(name: str, parameters: Parameters) -> str:
     """
     kind = GRADERS.get(name)
     if kind is None or kind.reading is None:
-        raise InputError("unknown-method", f"There is no grader {name!r} with a prompt of its own.")
+        raise InputError("unknown-method", f"The grader {name!r} has no prompts to choose from.")
     return kind.reading.usual_prompt(parameters)
 
 
@@ -178,15 +177,13 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     """
     kind = GRADERS.get(name)
     if kind is None:
-        raise InputError(
-            "unknown-method", f"There is no grader {name!r}.", f"Known graders: {', '.join(sorted(GRADERS))}."
-        )
+        raise unknown_name("unknown-method", "grader", name, sorted(GRADERS))
     strange = sorted(set(parameters) - set(kind.settable))
     if strange:
         raise InputError(
             "unknown-parameter",
-            f"The grader {name} has no parameter {', '.join(map(repr, strange))}.",
-            f"It takes: {', '.join(kind.settable)}.",
+            f"Unknown parameter of the grader {name}: {', '.join(map(repr, strange))}.",
+            f"Available: {', '.join(kind.settable)}.",
         )
     return kind.make(parameters, built_in() if prompts is None else prompts)
 

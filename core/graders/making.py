@@ -255,8 +255,8 @@ def back_end_name(parameters: Parameters) -> str:
     if parameters.get("back_end") == "vllm":
         raise InputError(
             "back-end-removed",
-            "The back end 'vllm' was removed; its grades stay.",
-            "Ask vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or write the calls with exam"
+            "The back end 'vllm' was removed. Its grades are kept.",
+            "Use vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or write a plan with exam"
             " plan --back-end openai -o FILE.parquet and run exam grade-plan on a Ray cluster.",
         )
     return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
@@ -281,7 +281,7 @@ def make_back_end(
         from core.graders.endpoint.back_end import EndpointBackEnd
 
         if not model:
-            raise InputError("no-model-named", "No model is named.", "Say which model the endpoint shall use.")
+            raise InputError("no-model-named", "No model given.", "Enter the model's name at the endpoint.")
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
         if sampling is not None:
             settings["temperature"] = sampling.temperature
@@ -308,15 +308,15 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
     idle = {
         "num_beams": (
             where != "transformers" or variant == "likelihood",
-            "it is for models on this computer that write, by the transformers library",
+            "it applies only to models on this computer that write text",
         ),
-        "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
-        "api": (where != "openai", "it is for an endpoint"),
-        "thinking_tokens": (where != "openai", "it is for an endpoint"),
+        "normalise": (variant != "likelihood", "it applies only to a choice by likelihood"),
+        "api": (where != "openai", "it applies only to endpoints"),
+        "thinking_tokens": (where != "openai", "it applies only to endpoints"),
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):
-            raise InputError("useless-parameter", f"{name} would do nothing here: {reason}.", f"Leave {name} out.")
+            raise InputError("useless-parameter", f"{name} has no effect here: {reason}.", f"Leave {name} out.")
 
 
 def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
@@ -327,7 +327,11 @@ def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]
     """
     given = parameters.get("cue") or "auto"
     if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
-        raise InputError("invalid-cue", "cue is no line of text.", f"Use auto, none, or a short line such as {CUE}")
+        raise InputError(
+            "invalid-cue",
+            "Invalid cue: it is not one short line of text.",
+            f"Use auto, none, or a short line such as {CUE}",
+        )
     if given != "auto":
         return ("" if given == "none" else given.strip()), True
     usual = CUES.get(prompt.form, CUE)
@@ -376,13 +380,13 @@ def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
-        what = f"There is no prompt '{name}'" if prompt is None else f"The prompt '{name}' is for {prompt.use}"
-        raise InputError("prompt-does-not-fit", f"{what}.", f"For {use} there are: {fitting}.")
+        what = f"Unknown prompt '{name}'" if prompt is None else f"Prompt '{name}' is for {prompt.use}, not for {use}"
+        raise InputError("prompt-does-not-fit", f"{what}.", f"Available for {use}: {fitting}.")
     if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
         raise InputError(
             "unknown-prompt-field",
-            f"The prompt '{prompt.name}' has {{{unknown[0]}}}, which a grade is not about.",
-            f"For {use} it may have: {', '.join(USES[use].known)}.",
+            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be filled in for {use}.",
+            f"Available variables: {', '.join(USES[use].known)}.",
         )
     return prompt
 
@@ -390,7 +394,7 @@ def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
 def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], default: Value) -> Value:
     value = parameters.get(name) or default
     if value not in values:
-        raise InputError("unknown-parameter-value", f"{name} is '{value}'.", f"Use {' or '.join(values)}.")
+        raise InputError("unknown-parameter-value", f"Invalid {name}: '{value}'.", f"Use {' or '.join(values)}.")
     return values[values.index(value)]
 
 

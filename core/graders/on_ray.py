@@ -61,8 +61,8 @@ class GraderOnWorker:
         if self._grader.spec.fingerprint != planned.fingerprint:
             raise GradingError(
                 "other-grader-on-worker",
-                f"A worker makes the grader {self._grader.spec.fingerprint}, the plan is for {planned.fingerprint}.",
-                "Install the same version of the program and of the model on every computer of the cluster.",
+                f"A worker has the grader {self._grader.spec.fingerprint}, but the plan is for {planned.fingerprint}.",
+                "Install the same versions of the program and the model on every computer of the cluster.",
             )
 
     def __call__(self, table: Any) -> Any:
@@ -91,7 +91,7 @@ class GraderOnWorker:
         except Exception as error:
             # One pair must not take the others of its block with it.
             if len(pairs) == 1:
-                return {pairs[0]: Grade(None, "failed", reason=f"the grader broke: {type(error).__name__}: {error}")}
+                return {pairs[0]: Grade(None, "failed", reason=f"the grader failed: {type(error).__name__}: {error}")}
         alone = [self._grade(questions, passages, [pair], control) for pair in pairs]
         return {pair: grade for grades in alone for pair, grade in grades.items()}
 
@@ -150,7 +150,9 @@ def grade_plan(
             idle = len(known) == had
             if idle and reason:
                 raise GradingError(
-                    "nothing-graded", f"No row was graded: {reason}.", f"{len(known):,} rows are in {folder}: kept."
+                    "nothing-graded",
+                    f"No row was graded: {reason}.",
+                    f"Rows kept in {folder}: {len(known):,}.",
                 )
         return GradedPlan(len(names), before, len(known))
     finally:
@@ -200,7 +202,7 @@ def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             "unknown-call-field",
             f"Unknown field {strange[0]!r} for vLLM in the plan.",
-            "Leave it out, or ask vLLM's server as an endpoint.",
+            "Remove it, or use vLLM's server as an endpoint.",
         )
     if form is not None:
         schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else {"type": "object"}
@@ -234,7 +236,7 @@ def check_vllm_calls(plan: Path) -> None:
         raise InputError(
             "plain-completions",
             "Plain completions cannot be graded here.",
-            "Plan with --api chat, or ask vLLM's server.",
+            "Plan with --api chat, or use vLLM's server as an endpoint.",
         )
 
 
@@ -279,11 +281,11 @@ def _set_damaged_aside(folder: Path, report: Report) -> None:
             columns = pq.read_schema(path).names
         except (pa.ArrowException, OSError):
             path.rename(path.with_suffix(".damaged"))
-            report(f"{path.name} is unfinished and was renamed to .damaged")
+            report(f"{path.name} is incomplete and was renamed to .damaged")
             continue
         if "custom_id" not in columns:
             raise InputError(
-                "column-missing", f"{path} has no column custom_id.", "Name a folder for the grades of this plan alone."
+                "column-missing", f"{path} has no column custom_id.", "Use a folder that has only grades of this plan."
             )
 
 
@@ -304,7 +306,7 @@ def _connect(address: str | None) -> Any:
         raise GradingError(
             "no-cluster",
             f"Cannot join the Ray cluster {address or 'on this computer'} ({type(error).__name__}: {error}).",
-            "Give --address as head:6379; this computer must belong to the cluster.",
+            "Set --address, such as head:6379. This computer must belong to the cluster.",
         ) from error
     return ray
 

@@ -106,7 +106,7 @@ def planned_grader(path: Path) -> PlannedGrader | None:
         if about is None and {"custom_id", "body"} <= set(schema.names):
             return None
         if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']}")
+            raise ValueError(f"its format {about['format']} is unknown")
         prompts = {name: read_prompt(text, name) for name, text in about["prompts"].items()}
         return PlannedGrader(about["kind"], _without_keys(about["parameters"]), prompts, about["fingerprint"])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -171,13 +171,13 @@ def read_grades(path: Path) -> Iterator[list[NamedGrade]]:
                 yield [_named_grade(row, line + number) for number, row in enumerate(rows, start=1)]
                 line += len(rows)
     except (pa.ArrowException, OSError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise ValueError(f"it cannot be read as grades ({type(error).__name__}: {error})") from error
+        raise ValueError(f"the file has no readable grades ({type(error).__name__}: {error})") from error
 
 
 def _named_grade(row: dict[str, Any], line: int) -> NamedGrade:
     name, used = row.pop("custom_id"), [row.pop(column) or 0 for column in _USED]
     if row["status"] not in get_args(Status) or (row["rating"] is None) != (row["status"] == "failed"):
-        raise ValueError(f"row {line}: the rating does not go with its status")
+        raise ValueError(f"row {line}: the rating does not fit its status")
     if not isinstance(name, str) or min(used) < 0 or (row["rating"] or 0) < 0:
         raise ValueError(f"row {line}: the custom_id is missing, or a number is below 0")
     if row["distribution"] is not None:

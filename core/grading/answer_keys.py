@@ -94,16 +94,20 @@ def draft_answer_key(
     if question.kind not in asked.kinds:
         raise InputError(
             "prompt-does-not-fit",
-            f"Prompt '{asked.name}' is not for a {question.kind}.",
-            f"It is for {', '.join(asked.kinds)}.",
+            f"Prompt '{asked.name}' does not support questions of kind {question.kind}.",
+            f"Supported kinds: {', '.join(asked.kinds)}.",
         )
     if not (question.text or "").strip() or not passage.strip():
-        raise InputError("empty-question", "The question or the passage has no text.", "Choose others.")
+        raise InputError(
+            "empty-question", "The question or the passage has no text.", "Choose a question and a passage with text."
+        )
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
     if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
         raise InputError(
-            "prompt-value-missing", f"Prompt '{asked.name}' needs {', '.join(lacking)}.", "Choose another prompt."
+            "prompt-value-missing",
+            f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
+            "Choose another prompt.",
         )
     empty = blank(
         "answer key", query.query_id, drafter, asked,
@@ -129,7 +133,7 @@ def _read_key(empty: Generation, completion: Completion) -> Generation:
         reason = EMPTY
     elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
         # A plain no is the right answer to many a question.
-        reason = "the passage does not answer the question, by the model"
+        reason = "the model found no answer in the passage"
     elif reason is None and ill_formed(text):
-        reason = "the answer is no more than a mark"
+        reason = "the answer is only a letter or a punctuation mark"
     return replace(empty, texts=() if reason else (text,), raw=completion.text, reason=reason)

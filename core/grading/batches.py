@@ -133,7 +133,7 @@ class Standing:
     def said(self) -> str:
         """The numbers, as half a sentence."""
         states = ", ".join(f"{number:,} {state.replace('_', ' ')}" for state, number in sorted(self.batches.items()))
-        return f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none under way'}"
+        return f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none in progress'}"
 
 
 def call_batches(project: Project, job: int) -> list[CallBatch]:
@@ -394,8 +394,8 @@ class _Step:
         if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
                 "batches-at-another-address",
-                f"The batches of this grader are at {asked['address']}, and not at {endpoint.endpoint.base_url}.",
-                f"Name that address: --base-url {asked['address']}",
+                f"The batches of this grader are at {asked['address']}, not at {endpoint.endpoint.base_url}.",
+                f"Use that address: --base-url {asked['address']}",
             )
         # The names of calls hold only if the calls are worded as they were sent.
         endpoint.speak(asked["dialect"])
@@ -490,7 +490,7 @@ class _Step:
             )
             _stage(cursor, _KEPT, rows)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
-            reason = (seen.code, seen.message or "the endpoint says no reason") if failed else ("", "")
+            reason = (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
             _close(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
             JOBS.use(cursor, job.key, usage)
 
@@ -524,13 +524,13 @@ class _Step:
         state = "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
         reasons = dict.fromkeys(f"{one.message} ({one.code})" if one.code else one.message for one in refused if failed)
         said = (
-            "Stopped by a person. Run it again to grade the rest." if cancelled else "",
-            *(f"The endpoint made nothing of a batch: {reason.rstrip('.')}." for reason in reasons),
-            "It may take smaller ones: --batch-size." if failed and any(one.code in NO_ROOM for one in refused) else "",
-            f"{missing:,} calls came back unanswered: they are missing still. Run it again to ask them."
-            if missing
+            "Cancelled by a person. Start grading again to grade the remaining pairs." if cancelled else "",
+            *(f"The endpoint could not process a batch: {reason.rstrip('.')}." for reason in reasons),
+            "Try smaller batches: --batch-size." if failed and any(one.code in NO_ROOM for one in refused) else "",
+            f"Unanswered calls: {missing:,}. Start grading again to repeat them." if missing else "",
+            "The budget is used up. Start grading again with a new budget to grade the remaining pairs."
+            if stopped
             else "",
-            "The budget is used up. Run it again with a new one to grade the rest." if stopped else "",
             billed(job.asked.get("told"), job.usage),
         )
 

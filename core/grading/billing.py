@@ -46,7 +46,7 @@ def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
         "thinking_tokens": usage.thinking_tokens,
         "cost": usage.cost if told.get("cost") is not None else None,
     }
-    return f"Billed: {_sum(now)}. Told before: {_sum(told)}."
+    return f"Billed: {_sum(now)}. Estimated: {_sum(told)}."
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def bills(project: Project) -> list[Bill]:
 
 
 def _sum(of: Mapping[str, Any]) -> str:
-    cached = f" ({of['cached_tokens']:,} of them cached)" if of.get("cached_tokens") else ""
-    thinking = f" ({of['thinking_tokens']:,} of them thinking)" if of.get("thinking_tokens") else ""
+    cached = f" ({of['cached_tokens']:,} cached)" if of.get("cached_tokens") else ""
+    thinking = f" ({of['thinking_tokens']:,} thinking)" if of.get("thinking_tokens") else ""
     cost = of.get("cost")
-    money = "" if cost is None else f", {cost:,.4f} in money" if cost < 1 else f", {cost:,.2f} in money"
+    money = "" if cost is None else f", cost {cost:,.4f}" if cost < 1 else f", cost {cost:,.2f}"
     return (
         f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
         f" {of['output_tokens']:,} written{thinking}{money}"

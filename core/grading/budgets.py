@@ -55,8 +55,8 @@ def budget(
     if costs and price is None:
         raise InputError(
             "no-price",
-            f"There is no price for {model}, so a budget in money cannot be kept.",
-            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
+            f"No price for {model}, so a cost limit cannot be kept.",
+            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or limit the calls.",
         )
     # A model on this computer costs no money.
     caller = f"{project.path} {project.caller}" if project.caller and hasattr(type(back_end), "offered") else None

@@ -100,7 +100,8 @@ def carry(
 
     Args:
         batches: gives the results as they come; they end early where the carrier's control says so.
-        again, rest: what to do where it stopped early, and to what end, as "Run it again" and "to grade the rest".
+        again, rest: what to do where it stopped early, and to what end, as "Start grading again" and "to grade the
+            remaining pairs".
         who: what broke where a fault is nobody's, as "The grader".
         remarks: sentences that are known at the end.
         told: logs the end, within the transaction that puts it down.
@@ -118,19 +119,19 @@ def carry(
         if control.cancelled:
             state, message = "cancelled", f"{control.cancelled_by} {again} {rest}."
         elif control.exhausted:
-            used_up = f"The budget is used up. {again} with a new one {rest}."
+            used_up = f"The budget is used up. {again} with a new budget {rest}."
             state, message = "stopped", "" if control.overrun else used_up
     except KeyboardInterrupt as stopped:
-        state, message = "cancelled", f"{str(stopped) or 'Stopped from the keyboard.'} {again} {rest}."
+        state, message = "cancelled", f"{str(stopped) or 'Cancelled from the keyboard.'} {again} {rest}."
         cancel()
     except WorkbenchError as error:
         state, message = "failed", str(error)
     except MemoryError:
         state = "failed"
-        message = f"There was not enough memory. Close other programs, or choose a smaller model. {again} {rest}."
+        message = f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}."
     except Exception as error:
         # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
-        state, message = "failed", f"{who} broke: {type(error).__name__}: {error}"
+        state, message = "failed", f"{who} failed: {type(error).__name__}: {error}"
     carrier.commit()
     said = " ".join(filter(None, (control.overrun, remarks())))
     message = " ".join(filter(None, (message, said)))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from core.bank import Drafted, Generation, add_generations, cleaned
 from core.catalogue import named_graders, prompts
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders import (
     BACK_ENDS,
     CUT_OFF,
@@ -182,9 +182,9 @@ def suggest(
         GradingError: the model cannot answer at all.
     """
     if kind not in KINDS:
-        raise InputError("unknown-kind", f"'{kind}' cannot be generated.", f"Use {' or '.join(KINDS)}.")
+        raise unknown_name("unknown-kind", "kind", kind, KINDS)
     if not 1 <= n <= MOST:
-        raise InputError("limit-out-of-range", f"{n} drafts cannot be asked for at once.", f"Ask for 1 to {MOST}.")
+        raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
     control = control or drafting_control(project, drafter)
     blanks: list[Generation] = []
     calls: list[Call] = []
@@ -211,7 +211,7 @@ def suggest(
             done += len(batch)
             watch(done, len(calls))
     except GradingError as error:
-        kept = f"{len(keys)} proposals that came before are kept." if keys else ""
+        kept = f"Proposals kept from before the error: {len(keys)}." if keys else ""
         raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
     return Report(done, keys, failed, left_out, len(calls) - done)
 
@@ -245,11 +245,7 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
     """
     fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
     if name not in fitting:
-        raise InputError(
-            "unknown-prompt",
-            f"There is no prompt '{name}' to {USES[kind]}.",
-            f"There are: {', '.join(sorted(fitting))}.",
-        )
+        raise unknown_name("unknown-prompt", f"prompt for '{USES[kind]}':", name, sorted(fitting))
     return fitting[name]
 
 
@@ -290,5 +286,5 @@ def _read_list(empty: Generation, completion: Completion, n: int) -> tuple[Gener
     if reason is not None and not completion.complete:
         reason = CUT_OFF
     elif reason is None and not texts:
-        reason = "there is no readable text in the list"
+        reason = "the list has no readable text"
     return replace(empty, texts=tuple(texts[:n]), raw=completion.text, reason=reason), len(texts[n:])

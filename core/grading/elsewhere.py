@@ -85,14 +85,14 @@ def write_missing(
         if path.suffix != PARQUET or answers:
             raise InputError(
                 "grader-without-requests",
-                f"{grader.spec.name} makes no calls of an endpoint.",
-                "Write its pairs with -o FILE.parquet and without --after, or name a grader with --back-end openai.",
+                f"{grader.spec.name} does not use an endpoint.",
+                "Write its pairs with -o FILE.parquet and without --after, or choose a grader with --back-end openai.",
             )
         planned = PlannedGrader(grader.spec.method, parameters or {}, prompts(project), grader.spec.fingerprint)
         return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
     report = Report()
     told = by_pair(read_replies(answers, report), grader, report)
-    report.raise_if_refused("Give the files as the engine wrote them.")
+    report.raise_if_refused("Use the answer files exactly as they were written.")
     groups = pairs_to_grade(project, grader.spec, version, scope)
     settled = 0
 
@@ -138,7 +138,9 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
     # Read twice: whether all of it can be used is known before any of it is.
     for replies in in_chunks(read_replies(sources, report), CHUNK):
         refuse_unknown(project, replies, grader, report)
-    report.raise_if_refused("Nothing was taken in. Give the files as the engine wrote them, with the same grader.")
+    report.raise_if_refused(
+        "Nothing was imported. Use the answer files exactly as they were written, with the same grader."
+    )
     taking = Taking(project, grader, author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
         taking.take(replies)
@@ -165,7 +167,7 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
                 _refuse_unknown_grades(project, grader, rows, path.name, report)
         except ValueError as error:
             report.refuse(path.name, None, "unreadable-file", str(error))
-    report.raise_if_refused("Nothing was taken in. Give the files of exam grade-plan, with the grader of the plan.")
+    report.raise_if_refused("Nothing was imported. Use the files of exam grade-plan with the grader of the plan.")
     taking = Taking(project, grader, author)
     for path in paths:
         for rows in read_grades(path):
@@ -188,11 +190,11 @@ def _refuse_unknown_grades(
         question, passage = pair = pair_of(row.name)
         asked, text = texts.questions.get(question), texts.passages.get(passage)
         if asked is None or text is None or row.name != _name_of_pair(grader, pair, asked, text):
-            faults[row.line] = ("unknown-texts", "the pair was planned for texts that this project does not have")
+            faults[row.line] = ("unknown-texts", "the texts of this pair are not in this project")
         elif (row.grade.rating or 0) > grader.spec.max_rating:
             faults[row.line] = (
                 "rating-out-of-range",
-                f"the rating {row.grade.rating} is above {grader.spec.max_rating}",
+                f"rating {row.grade.rating} is above the maximum {grader.spec.max_rating}",
             )
     for line, (code, fault) in faults.items():
         report.refuse(file, line, code, fault)

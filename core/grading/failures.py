@@ -13,7 +13,7 @@ from core.types import Asked
 Which = Literal["failed", "defaulted"]
 """Failed: asked, and nothing usable came back. Defaulted: rated, although the answer names no rating."""
 
-DEFAULTS = {0: "it says that the question is unanswerable, or is ill-formed", 1: "it names no rating"}
+DEFAULTS = {0: "the answer says that the question is unanswerable, or is ill-formed", 1: "the answer has no rating"}
 """What an answer is whose rating is a default, by rating (EXAM++, section 4.2.2)."""
 
 
@@ -112,7 +112,7 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
         reason = " ".join(f"WHEN {rating} THEN '{reason}'" for rating, reason in DEFAULTS.items())
         doubtful = (
             "SELECT question_text_key, passage_text_key, rating, 0 AS attempts, raw,"
-            f" CASE rating {reason} ELSE 'it names no rating' END AS reason"
+            f" CASE rating {reason} ELSE '{DEFAULTS[1]}' END AS reason"
             " FROM grades WHERE grader_key = $grader AND defaulted"
         )
     return (

@@ -92,7 +92,7 @@ def close_interrupted(project: Project) -> int:
             for table in _JOBS:
                 cursor.execute(
                     f"UPDATE {table} SET state = 'interrupted', ended_at = now()::TIMESTAMP,"
-                    " message = 'The process ended before the job did. Run it again: it asks only what is missing.'"
+                    " message = 'The process ended before the job did. Start the job again to do the remaining work.'"
                     " WHERE state = 'running'"
                 )
     return len(found)

@@ -186,7 +186,9 @@ def _depth(project: Project, scope: Scope) -> int | None:
             f"Use a whole number from 1 to {pooled:,}, or set a deeper pool: exam pool --depth N",
         )
     if not run_names(project):
-        raise InputError("no-runs", "No runs yet, so there is no top of runs.", "Import runs: exam import runs FILE...")
+        raise InputError(
+            "no-runs", "No runs yet, so their top passages are unknown.", "Import runs: exam import runs FILE..."
+        )
     return scope.top
 
 

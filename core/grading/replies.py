@@ -284,9 +284,9 @@ def fault_of(name: str, grader: Grader) -> str:
     """Why a name is none of a grader's calls; empty where it is one."""
     parts = name.split(".")
     if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
-        return "the custom_id is not that of a planned call"
+        return "the custom_id does not belong to a planned call"
     if parts[0] != grader.spec.fingerprint[:FINGERPRINT]:
-        return f"the call was planned for another grader than {grader.spec.name}"
+        return f"the call was planned for a grader other than {grader.spec.name}"
     return ""
 
 
@@ -317,5 +317,5 @@ def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, r
                 reply.file,
                 reply.line,
                 "unknown-texts",
-                "the call was planned for texts that this project does not have",
+                "the texts of this call are not in this project",
             )

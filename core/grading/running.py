@@ -88,7 +88,7 @@ def run_job(
         defaulted=lambda outcome: outcome[2].status == "defaulted",
     )  # fmt: skip
     return carry(
-        carrier, batches, "Run it again", "to grade the rest", "The grader",
+        carrier, batches, "Start grading again", "to grade the remaining pairs", "The grader",
         lambda: " ".join(
             filter(None, (said_of_models(grader.spec.model, control.models), billed(told, control.usage)))
         ), put_down,
@@ -153,7 +153,7 @@ class BackgroundJob:
             self.progress = replace(self.progress, state="failed", message=str(error))
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.progress = Progress("failed", message=f"The job could not go on: {error}")
+            self.progress = Progress("failed", message=f"The job failed: {error}")
 
     def _wait(self, seconds: float) -> None:
         """Let time pass until the next look at batches, or until somebody wants none of them any more."""
@@ -214,7 +214,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
     project.require("grade", author=author)
     with _starting:
         if (job := _running.get(str(project.path))) is not None and not job.progress.over:
-            raise GradingError("job-running", "A grading job is running already.", "Wait for it, or cancel it first.")
+            raise GradingError("job-running", "A grading job is already running.", "Wait until it ends, or cancel it.")
         _running[str(project.path)] = BackgroundJob(project.unattended(), grader, request, author)
         return _running[str(project.path)]
 

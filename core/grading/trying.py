@@ -66,7 +66,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
     if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
         raise InputError(
             "prompt-value-missing",
-            f"The prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
+            f"Prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
             "Choose another query.",
         )
     return fill(prompt, values, fence)
@@ -122,10 +122,10 @@ def pair_to_try(
     fitting.sort(key=lambda question: question.query_id not in of_passage)
     chosen = [q for q in fitting if question_id in (None, q.question_id)]
     if not chosen:
-        what = f"The question {question_id} is none that" if question_id else "There is no question that"
-        need = " It reads the answer key: give the questions one." if spec.reads else ""
+        what = f"question '{question_id}'" if question_id else "any question"
+        need = " and an answer key" if spec.reads else ""
         raise InputError(
-            "no-question-to-ask", f"{what} this grader can be asked.", f"It takes active ones with a text.{need}"
+            "no-question-to-ask", f"This grader cannot use {what}.", f"Use an active question with text{need}."
         )
     question = chosen[0]
     if passage_id is None:
@@ -138,7 +138,9 @@ def pair_to_try(
     if not texts:
         raise InputError(
             "no-passage-text",
-            f"There is no passage {passage_id} with a text." if passage_id else "The pool has no passage with a text.",
-            "Import passages with their texts.",
+            f"Passage '{passage_id}' does not exist or has no text."
+            if passage_id
+            else "The pool has no passage with text.",
+            "Import passages with text.",
         )
     return Asked(question.text or "", question.answer_key or "", question.choices), next(iter(texts.values()))

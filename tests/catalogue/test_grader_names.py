@@ -94,7 +94,7 @@ def test_the_commands_take_and_print_the_names(
     for name in ("mine", made.spec.name, made.spec.fingerprint):
         assert exam("leaderboard", "--grader", name, "--json").json["systems"][0]["run"] == "sys"
         assert exam("plan", "--grader", name, "--json").json["to_grade"] == 1
-    refused(exam("leaderboard", "--grader", "nobody"), 2, "no grader 'nobody'", "exam graders list")
+    refused(exam("leaderboard", "--grader", "nobody"), 2, "'nobody'", "exam graders list")
     hint = exam("unjudged", "--grader", "mine").err
     assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
 

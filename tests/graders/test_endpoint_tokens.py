@@ -60,7 +60,7 @@ def test_a_reasoning_model_has_room_to_think_and_is_told_so_where_it_had_too_lit
 
     with EndpointServer(thinking) as server:
         short = only(drive(make(server, structured="text"), pairs(1)))
-        assert short.rating is None and "thinking_tokens gives it more room" in (short.reason or "")
+        assert short.rating is None and "thinking_tokens" in (short.reason or "")
         control = Control()
         assert only(drive(make(server, structured="text", thinking_tokens=500), pairs(1), control)).rating == 4
         assert control.usage.tokens == Tokens(50, 70, 0, 60)

@@ -227,7 +227,7 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
     # Mostly the log has only grown since it was read before: then all that it had is in the later one.
     logged = [raw for raw, later in itertools.pairwise([*logged, b""]) if not later.startswith(raw)]
     assert [at for at, raw in enumerate(logged) if signs(raw.decode("latin-1"))] == []
-    assert "another model than m answered: " in ran.err and "another-model (1)" in ran.err
+    assert "another-model (1)" in ran.err
 
     printed = [ran.out, ran.err]
     for command in (

@@ -16,6 +16,7 @@ from core.graders.reading.parsing import (
     NO_RATING,
     SERVICE,
     UNANSWERABLE,
+    UNDECIDED,
     Parsed,
     no_answer,
     parse_json_answer,
@@ -569,7 +570,7 @@ def test_an_answer_that_names_no_verdict_or_doubts_is_a_failure(text: str) -> No
 
 @pytest.mark.parametrize("text", ["XXX", "xxx.", "Answer: XXX"])
 def test_the_judge_may_say_that_it_cannot_tell(text: str) -> None:
-    assert parse_yes_no(text) == Parsed(None, "failed", "the judge could not tell")
+    assert parse_yes_no(text) == Parsed(None, "failed", UNDECIDED)
 
 
 @pytest.mark.parametrize(
@@ -618,11 +619,10 @@ def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
     ("text", "reason"),
     [
         ("4", NO_JSON), ("Rating: 4", NO_JSON), ('Here it is: {"rating": 4}', NO_JSON), ('{"rating": 4} Bye', NO_JSON),
-        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}',
-        "the JSON has more than the rating"),
-        ('{"error": "rate limit", "rating": 0}', "the JSON has more than the rating"),
+        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}', ""),
+        ('{"error": "rate limit", "rating": 0}', ""),
         ("I'm sorry, but I can't assist with {\"rating\": 4}", "a refusal"), (" ", "empty"),
-        ("Rate limit exceeded. Please retry in 5 seconds.", "a message of the service"),
+        ("Rate limit exceeded. Please retry in 5 seconds.", SERVICE),
     ],
 )  # fmt: skip
 def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str, reason: str) -> None:
@@ -663,7 +663,7 @@ def test_an_answer_is_read_from_json() -> None:
     assert parse_json_answer('{"answer": "Yes, at 5"}').status == "failed"
     assert parse_json_answer('{"answer": true}') == Parsed(None, "failed", "the JSON has no text under answer")
     assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", "cut off or malformed JSON")
-    assert parse_json_answer('{"answer": "XXX"}').reason == "the judge could not tell"
+    assert parse_json_answer('{"answer": "XXX"}').reason == UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -679,20 +679,21 @@ def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("1. Why?\n2. How?", "no JSON"),
-        ('{"questions": ["Why?", "Ho', "cut off or malformed JSON"),
-        ('["Why?", ', "cut off or malformed JSON"),
-        ('{"nuggets": ["It rains."]}', "the JSON has no list under questions"),
-        ('{"questions": "Why?"}', "the JSON has no list under questions"),
-        ('{"questions": ["Why?", 5]}', "an item of the list is no text"),
-        ('[{"question": "Why?"}]', "an item of the list is no text"),
-        ('{"questions": ["", " "]}', "the list is empty"),
+        "1. Why?\n2. How?",
+        '{"questions": ["Why?", "Ho',
+        '["Why?", ',
+        '{"nuggets": ["It rains."]}',
+        '{"questions": "Why?"}',
+        '{"questions": ["Why?", 5]}',
+        '[{"question": "Why?"}]',
+        '{"questions": ["", " "]}',
     ],
 )
-def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str, reason: str) -> None:
-    assert parse_list(text, "questions") == ([], reason)
+def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str) -> None:
+    items, reason = parse_list(text, "questions")
+    assert items == [] and reason
 
 
 @pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])

@@ -33,6 +33,7 @@ from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
 from tests.made.projects import examples, fill, new_project
+from tests.made.refusals import mentions, refusal
 
 PAIRS = 8
 ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
@@ -138,8 +139,8 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
     assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
-    assert job.message.startswith(f"Billed: {PAIRS} calls, {job.input_tokens:,} tokens read and")
-    assert f"Told before: {PAIRS} calls, {tag.input_tokens:,} tokens read and" in job.message
+    assert mentions(job.message, f"{job.input_tokens:,}")
+    assert mentions(job.message, f"{tag.input_tokens:,}")
 
 
 def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs_took(
@@ -256,7 +257,7 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
     assert (job.state, job.graded, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
-    assert "4 calls came back unanswered" in job.message
+    assert mentions(job.message, "4")
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
     before = shelf.made.total()
@@ -343,12 +344,11 @@ def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_fo
     start(project, grader)
     shelf.away = 503
     for _ in range(2):
-        with pytest.raises(PassingError, match="HTTP 503"):
+        with refusal("batch-call-failed", "503", kind=PassingError):
             step(project, grader, "ann")
     shelf.away = 404
-    with pytest.raises(GradingError, match="HTTP 404") as refused:
+    with refusal("batch-call-refused", "404", kind=GradingError):
         step(project, grader, "ann")
-    assert "has files and batches" in refused.value.hint
     shelf.away = 0
     step(project, grader, "ann")
     with acting(naming("http://localhost:9/v1", None)):
@@ -357,7 +357,7 @@ def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_fo
             {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
              "temperature": grader.spec.parameters["temperature"]},
         )  # fmt: skip
-    with pytest.raises(GradingError, match="and not at http://localhost:9"):
+    with refusal("batches-at-another-address", "http://localhost:9/v1", kind=GradingError):
         step(project, other, "ann")
     carry_on(project, grader)
     assert make_plan(project, grader.spec, 1).known == PAIRS

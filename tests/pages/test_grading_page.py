@@ -15,11 +15,12 @@ from streamlit.testing.v1 import AppTest
 
 from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from core.errors import GradingError
-from core.graders import Price, make_grader
+from core.graders import GRADERS, Price, make_grader
 from core.graders.access import keys as secret_keys
 from core.grading import BackgroundJob, Request, current_job, jobs, start_job
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
+from pages.parts.graders.grade import DEFAULTED
 from pages.parts.graders.trial import waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
@@ -211,10 +212,10 @@ class TestSettingUp:
         assert shows(app, "name-model")
 
     def test_every_kind_has_a_form_that_makes_a_grader(self, small: Project) -> None:
-        for title in "Answer and check", "Extractive answer and check", "Multiple choice", "Direct judge":
-            app = kind(title)
-            assert not app.error, title
-            assert metric(app, "metric needed") if title == "Direct judge" else shows(app, "nothing-to-grade")
+        for method in "answer", "extractive", "choice", "direct":
+            app = kind(GRADERS[method].title)
+            assert not app.error, method
+            assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
 
     def test_a_choice_behind_an_endpoint_is_by_letter(self, shared: Project) -> None:
         app = kind("Multiple choice")
@@ -331,7 +332,7 @@ class TestAskingOneQuestion:
         with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
             app = press(endpoint(asked, server), "ask")
         assert MARKUP in codes(app)
-        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>by default: ")
+        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>{DEFAULTED}")
 
     def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
@@ -495,7 +496,7 @@ class TestJobs:
 
     def test_a_second_job_is_refused_with_a_sentence(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(*_: Any) -> None:
-            raise GradingError("job-running", "A grading job is running already.", "Wait for it, or cancel it first.")
+            raise GradingError("job-running", "Running.", "Wait.")
 
         monkeypatch.setattr("pages.parts.shared.job_plan.start_job", refused)
         app = press(visit("grading"), "grade")

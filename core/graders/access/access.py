@@ -148,8 +148,8 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     if not access.any_address:
         raise GradingError(
             "address-not-offered",
-            "This address is not among the endpoints that this server offers.",
-            f"{_offers()} Whoever runs the server can set up another one.",
+            "This server does not offer an endpoint at this address.",
+            f"{_offers()} The server's operator can add endpoints.",
         )
     if (typed := access.typed.get(place)) is not None:
         return HostKey(typed, TYPED, is_openai=is_openai)
@@ -162,10 +162,9 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     what = "No key is" if variable is None else f"The key in {variable} is not"
     raise GradingError(
         "no-key-for-address",
-        f"{what} known to be for {host}.",
-        "A key only goes to the address that it belongs to. Type the key on the screen, name address and variable "
-        "together at the shell (--base-url URL --set key_variable=NAME), or set the endpoint up in the file that "
-        f"{FILE_VARIABLE} names.",
+        f"{what} assigned to {host}.",
+        "A key is only sent to its own address. Enter it on the screen, use --base-url URL --set key_variable=NAME in "
+        f"the shell, or add the endpoint to the file named in {FILE_VARIABLE}.",
     )
 
 
@@ -186,8 +185,8 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
         models = ", ".join(dict.fromkeys(name for one in here for name in one.models))
         raise GradingError(
             "model-not-offered",
-            f"The model '{model}' is not among those of the endpoint {here[0].name}.",
-            f"It has: {models}.",
+            f"The endpoint {here[0].name} does not offer the model '{model}'.",
+            f"Available: {models}.",
         )
     return fitting[0] if fitting else None
 
@@ -203,8 +202,8 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
     if extra and not access.any_address:
         raise InputError(
             "invalid-further-fields",
-            "This grader has further fields of a request, which this server takes from nobody on its screens.",
-            "Set up a grader without them.",
+            "This grader has additional request fields, which this server does not allow on its screens.",
+            "Use a grader without them.",
         )
 
 
@@ -216,7 +215,7 @@ def well_known_variable(address: str) -> str | None:
 
 def _offers() -> str:
     names = [one.name for one in offered_endpoints()]
-    return f"It offers: {', '.join(names)}." if names else "It offers none."
+    return f"Available: {', '.join(names)}." if names else "No endpoints are available."
 
 
 def unshared_localhost(

@@ -16,26 +16,26 @@ def checked_host(address: str) -> str:
     Raises:
         InputError: it is none, or it has parts that may be secret. The message does not repeat them.
     """
-    hint = "Give an address like https://api.example.org/v1, and the key apart from it."
+    hint = "Use an address such as https://api.example.org/v1, and enter the key separately."
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise InputError("invalid-address", "The address of the endpoint is not a URL.", hint) from None
+        raise InputError("invalid-address", "The endpoint's address is not a URL.", hint) from None
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-        raise InputError("secret-in-address", "The address of the endpoint holds a user name or a password.", hint)
+        raise InputError("secret-in-address", "The endpoint's address contains a user name or a password.", hint)
     if parts.query or parts.fragment or "?" in address or "#" in address:
         raise InputError(
-            "secret-in-address", "The address of the endpoint has a query or a fragment, which may hold a key.", hint
+            "secret-in-address", "The endpoint's address contains a query or a fragment, which may hold a key.", hint
         )
     if parts.scheme not in PORTS or not host:
         raise InputError(
-            "invalid-address", "The address of the endpoint does not begin with http:// or https:// and a host.", hint
+            "invalid-address", "The endpoint's address does not begin with http:// or https:// and a host.", hint
         )
     if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
         # Programs part such an address in different ways, so that it would be checked as one host and asked as another.
         raise InputError(
-            "invalid-address", "The address of the endpoint has blanks, backslashes or signs that nobody sees.", hint
+            "invalid-address", "The endpoint's address contains spaces, backslashes or invisible characters.", hint
         )
     return host
 

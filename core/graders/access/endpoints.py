@@ -97,18 +97,21 @@ def _of_file() -> tuple[str, Tables]:
         # Neither the path nor a line of it is repeated: visitors see the message, and the file may hold what is secret.
         raise InputError(
             "cannot-read-endpoints",
-            f"The file of endpoints that {FILE_VARIABLE} names cannot be read ({type(error).__name__}).",
-            "Whoever runs this server has to mend it: docs/graders.md shows one.",
+            f"The endpoint file named in {FILE_VARIABLE} cannot be read ({type(error).__name__}).",
+            "Ask the server's operator to correct it; docs/graders.md has an example.",
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
-        raise _wrong("it has no table [endpoints.NAME]", f"the file that {FILE_VARIABLE} names")
-    return f"the file that {FILE_VARIABLE} names", tables
+        raise _wrong("there is no table [endpoints.NAME]", f"the file named in {FILE_VARIABLE}")
+    return f"the file named in {FILE_VARIABLE}", tables
 
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "base_url": (lambda value: isinstance(value, str), "an address"),
-    "key_variable": (lambda value: isinstance(value, str) and bool(VARIABLE.fullmatch(value)), "name of a variable"),
+    "key_variable": (
+        lambda value: isinstance(value, str) and bool(VARIABLE.fullmatch(value)),
+        "the name of a variable",
+    ),
     "models": (
         lambda value: isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value),
         "a list of names",
@@ -122,9 +125,11 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
     if not isinstance(table, Mapping):
-        raise _wrong(f"the endpoint '{name}' is no table", place)
+        raise _wrong(f"the endpoint '{name}' is not a table", place)
     if strange := sorted(set(table) - set(_FIELDS)):
-        raise _wrong(f"the endpoint '{name}' has {strange[0]}, which is none of {', '.join(_FIELDS)}", place)
+        raise _wrong(
+            f"the endpoint '{name}' has an unknown field {strange[0]} (available: {', '.join(_FIELDS)})", place
+        )
     for field, value in table.items():
         is_one, what = _FIELDS[field]
         if not is_one(value):
@@ -142,5 +147,5 @@ def _wrong(what: str, place: str) -> InputError:
     return InputError(
         "invalid-endpoint",
         f"In {place}, {what}.",
-        "Whoever runs this server has to mend it: docs/graders.md shows one.",
+        "Ask the server's operator to correct it; docs/graders.md has an example.",
     )

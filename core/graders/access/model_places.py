@@ -38,8 +38,8 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
         except (OSError, RuntimeError) as error:
             raise InputError(
                 "invalid-model-name",
-                "This is neither a folder of models nor a name on the model hub.",
-                "Give a name such as google/flan-t5-large, or the whole path of a folder.",
+                "This is neither a model folder nor a name on the model hub.",
+                "Use a name such as google/flan-t5-large, or the full path of a folder.",
             ) from error
     if name_or_folder in hub_models():
         return None
@@ -47,8 +47,8 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
         return allowed
     raise InputError(
         "model-not-offered",
-        "This model is not among those that this server offers.",
-        "Choose one that it offers, or ask whoever runs the server to allow it: docs/graders.md shows how.",
+        "This server does not offer this model.",
+        "Choose an available model, or ask the server's operator to allow this one (docs/graders.md).",
     )
 
 
@@ -61,8 +61,8 @@ def check_revision(revision: str | None) -> None:
     if revision and not REVISION.fullmatch(revision):
         raise InputError(
             "invalid-revision",
-            "The revision is no branch, tag or commit.",
-            "Give one as main, v1.0, or a commit's digits.",
+            "Invalid revision: not a branch, tag or commit.",
+            "Use a branch, a tag or a commit hash, such as main or v1.0.",
         )
 
 

@@ -350,7 +350,8 @@ def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
     if len(bounds) != MAX_RATING + 2 or not ascending:
         raise InputError(
             "invalid-cut-points",
-            f"The cut points {cuts!r} are not {MAX_RATING} ascending numbers between -1 and 1.",
-            f"The default is {', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",
+            f"Invalid cut points {cuts!r}.",
+            f"Use {MAX_RATING} ascending numbers between -1 and 1. The default is "
+            f"{', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",
         )
     return np.array(cuts, dtype=np.float64)

@@ -171,7 +171,7 @@ def _load(folder: Path) -> Encoder:
     if digest != SHA256:
         raise GradingError(
             "model-weights-differ",
-            f"The weights of {MODEL} have SHA-256 {digest[:12]}… where {SHA256[:12]}… is expected.",
+            f"The weights of {MODEL} have SHA-256 {digest[:12]}…, but {SHA256[:12]}… is expected.",
             hint,
         )
     # Heavy, and needed by whoever grades only.

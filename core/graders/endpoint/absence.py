@@ -64,7 +64,7 @@ class Absence:
         elif now >= self._until:
             self.control.in_vain = True
             minutes = self.control.patience / 60
-            return self.given_up(f"does not answer and was waited for {minutes:,.0f} minutes, the last try ended", said)
+            return self.given_up(f"did not answer for {minutes:,.0f} minutes. The last attempt ended", said)
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
         self.tries += 1
         # The last try is at the end of the patience, whatever the pauses come to.
@@ -86,7 +86,7 @@ class Absence:
         return GradingError(
             "endpoint-gone",
             f"The endpoint asks to wait for {seconds:,.0f} s: {said}.",
-            "Ask again then; a job with patience waits by itself.",
+            "Try again after that time. A job with enough patience waits by itself.",
         )
 
     def over(self) -> None:
@@ -109,5 +109,5 @@ class Absence:
         return GradingError(
             "endpoint-gone",
             f"The endpoint {what} with: {last}.",
-            f"See that {self.address} is up and the right address, then ask for what is missing.",
+            f"Check that the address {self.address} is right and that the endpoint is running. Then start again.",
         )

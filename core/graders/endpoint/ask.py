@@ -229,9 +229,8 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
         raise GradingError(
             "endpoint-gone",
-            f"No connection to the endpoint can be prepared ({type(error).__name__}).",
-            "See that the address is right, and that the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY) "
-            "is an address of a kind that can be used, or unset it.",
+            f"The connection to the endpoint cannot be set up ({type(error).__name__}).",
+            "Check the address. Correct or unset the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY).",
         ) from None
     if not endpoint.is_openai:
         # It takes these from the environment whatever the address: organization, project, and headers with any secret.
@@ -304,7 +303,9 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
             endpoint.passed_over += 1
             if endpoint.passed_over >= PASSED_OVER:
                 endpoint.dialect = replace(endpoint.dialect, structured=False)
-            return Adapted("no JSON comes though it is asked for, so plain text is asked for", None, True, answer.used)
+            return Adapted(
+                "the endpoint ignores the request for JSON, so plain text is requested", None, True, answer.used
+            )
     if answer.model and answer.model != endpoint.model:
         completion = replace(completion, model=answer.model)
     return replace(answer, completion=completion)
@@ -327,15 +328,15 @@ def _of_error(
     head = "the answer is an error" if status is None else f"HTTP {status}"
     said = head + (f": {told}" if told else "")
     if status is not None and 300 <= status < 400:
-        return Refused(f"HTTP {status}: the endpoint sends calls elsewhere, which is not followed")
+        return Refused(f"HTTP {status}: the endpoint redirects calls, and redirects are not followed")
     against = objection(error, {**request.body, **endpoint.extra}, request.tokens)
     if against == "no credit" or status == 402:
         return Hopeless(
             GradingError(
                 "account-spent",
-                f"The account behind the key has nothing left to spend ({said}).",
-                "Look at the plan and the limits of the account"
-                + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
+                f"The account of the key has no credit left ({said}).",
+                "Check the plan and the limits of the account"
+                + (f" of the key in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
     if status in (401, 404):
@@ -350,7 +351,7 @@ def _of_error(
     if against == "too long":
         if request.half:
             return Adapted("the prompt is too long, so the passage is shortened", request.half)
-        return Refused(f"{said} (the passage is as short as it can be)")
+        return Refused(f"{said} (the passage cannot be shortened further)")
     if against == "filtered":
         return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
     if status == 403 or against == "no key":
@@ -367,10 +368,13 @@ def _of_error(
 
 
 _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
-    "other limit": ({"limit": "max_completion_tokens"}, "the endpoint wants max_completion_tokens"),
-    "no structure": ({"structured": False}, "the endpoint has no structured output, so plain text is asked for"),
-    "no temperature": ({"temperature": False}, "the model takes no temperature"),
-    "no system role": ({"system": False}, "the model has no system role, so its words begin those of the user"),
+    "other limit": ({"limit": "max_completion_tokens"}, "the endpoint requires max_completion_tokens"),
+    "no structure": ({"structured": False}, "the endpoint has no structured output, so plain text is requested"),
+    "no temperature": ({"temperature": False}, "the model does not accept a temperature"),
+    "no system role": (
+        {"system": False},
+        "the model has no system role, so the system text is put before the user text",
+    ),
 }
 """By objection, what of the dialect is changed, and what is said of it."""
 
@@ -388,26 +392,26 @@ def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
     if status == 404:
         return GradingError(
             "unknown-model",
-            f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
-            f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
+            f"The endpoint does not know the model {endpoint.model!r}, or its address is wrong ({said}).",
+            f"Check the model's name, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
     if not endpoint.key_variable:
         return GradingError(
             "key-required",
-            f"The endpoint wants a key, and none is known to be for it ({said}).",
-            "Type its key on the screen, name address and variable together at the shell (--base-url URL --set "
-            "key_variable=NAME), or set the endpoint up in the file that EXAM_ENDPOINTS names.",
+            f"The endpoint requires a key, and no key is assigned to it ({said}).",
+            "Enter its key on the screen, use --base-url URL --set key_variable=NAME in the shell, or add the endpoint "
+            "to the file named in EXAM_ENDPOINTS.",
         )
     if status == 403:
         return GradingError(
             "model-not-allowed",
-            f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
-            f"Check what the key in {endpoint.key_variable} may be used for.",
+            f"The key may not use the model {endpoint.model!r} at this endpoint ({said}).",
+            f"Check the permissions of the key in {endpoint.key_variable}.",
         )
     return GradingError(
         "key-refused",
         f"The endpoint does not accept the key ({said}).",
-        f"Put a key that is valid at {endpoint.base_url} into {endpoint.key_variable}, in the environment or the app's "
+        f"Set {endpoint.key_variable} to a key that is valid at {endpoint.base_url}, in the environment or the app's "
         "secrets.",
     )

@@ -89,13 +89,15 @@ class EndpointBackEnd:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not model.strip():
-            raise InputError("no-model-named", "No model is named.", "Give the name that the endpoint knows it by.")
+            raise InputError("no-model-named", "No model given.", "Enter the model's name at the endpoint.")
         for name, value, known in (("structured", structured, get_args(Structured)), ("api", api, get_args(Api))):
             if value not in known:
-                raise InputError("unknown-parameter-value", f"{name} is {value!r}.", f"Use one of {', '.join(known)}.")
+                raise InputError(
+                    "unknown-parameter-value", f"Invalid {name}: {value!r}.", f"Use one of {', '.join(known)}."
+                )
         if api == "completions" and structured == "json":
             raise InputError(
-                "useless-parameter", "Plain completions have no structured output.", "Use structured auto or text."
+                "useless-parameter", "Plain completions have no structured output.", "Set structured to auto or text."
             )
         limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
         sound = attempts >= 1 and 0 < limit_s <= LONGEST_CALL and 0 <= temperature < math.inf
@@ -103,22 +105,22 @@ class EndpointBackEnd:
         if not sound or (max_tokens_in is not None and max_tokens_in < 1):
             raise InputError(
                 "parameter-out-of-range",
-                "A number of the endpoint's parameters is out of range.",
-                f"attempts and max_tokens_in are at least 1, timeout_s is above 0 and at most {LONGEST_CALL:,}, "
-                f"temperature is not below 0, thinking_tokens is from 0 to {MOST_THINKING:,}.",
+                "A parameter of the endpoint is out of range.",
+                f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,}, temperature from 0, "
+                f"and thinking_tokens from 0 to {MOST_THINKING:,}.",
             )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 "invalid-further-fields",
-                f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
-                "Leave it out there. The temperature and the kind of output have parameters of their own.",
+                f"The additional request fields contain {', '.join(taken)}, which the grader sets itself.",
+                "Remove it there. Use the grader's own parameters for the temperature and structured output.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.
             raise InputError(
                 "invalid-key-variable",
-                "What should name the variable with the key is no name of a variable.",
-                "Put the key into a variable of the environment, and give the variable's name.",
+                "Invalid name of the variable with the key.",
+                "Put the key into an environment variable, and enter the variable's name.",
             )
         address = (base_url or usual_address()).strip()
         # Whoever sets it up lets it be asked, also where a job does that in another thread.
@@ -224,14 +226,14 @@ class EndpointBackEnd:
                 return NO_KEY
             raise GradingError(
                 "key-not-set",
-                f"There is no key for the endpoint: {found.name} is not set.",
+                f"No key for the endpoint: {found.name} is not set.",
                 f"Set {found.name} in the environment, or in the app's secrets.",
             )
         if not (found.key.isascii() and found.key.isprintable()):
             # The client's own message would show the key.
             raise GradingError(
                 "key-with-odd-characters",
-                f"The key in {found.name} has characters that cannot be sent.",
-                "Copy it anew, without line breaks or typographic signs.",
+                f"The key in {found.name} contains characters that cannot be sent.",
+                "Copy the key again, without line breaks or typographic characters.",
             )
         return found.key

@@ -20,7 +20,7 @@ class PassingError(GradingError):
     """
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(code, message, "What is under way there goes on. Run it again to take up where it was.")
+        super().__init__(code, message, "Batches at the endpoint continue. Start again to resume.")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class BatchEndpoint:
             return _text(
                 self._ask(
                     lambda client: client.files.with_raw_response.create(file=(name, file), purpose="batch"),
-                    "take the file of calls",
+                    "accept the file of calls",
                     TRANSFER_SECONDS,
                 )["id"]
             )
@@ -71,7 +71,7 @@ class BatchEndpoint:
                     metadata={MARK: mark},
                     extra_headers={"Idempotency-Key": mark},
                 ),
-                "begin the batch",
+                "start the batch",
             )
         )
 
@@ -95,7 +95,7 @@ class BatchEndpoint:
     def look(self, batch: str) -> EndpointBatch:
         """How far a batch is."""
         return self._described(
-            self._ask(lambda client: client.batches.with_raw_response.retrieve(batch), "say how far the batch is")
+            self._ask(lambda client: client.batches.with_raw_response.retrieve(batch), "report the state of the batch")
         )
 
     def cancel(self, batch: str) -> None:
@@ -126,7 +126,7 @@ class BatchEndpoint:
                 await client.files.with_raw_response.content(file)
             return path
 
-        return self._do(act, "give the file of answers", TRANSFER_SECONDS)
+        return self._do(act, "return the file of answers", TRANSFER_SECONDS)
 
     def _ask(
         self,
@@ -141,7 +141,7 @@ class BatchEndpoint:
             body = orjson.loads(content)
             if isinstance(body, dict) and (isinstance(body.get("data"), list) if listed else _text(body.get("id"))):
                 return body
-        raise PassingError("batch-call-failed", f"The endpoint did not {what}: its answer is not that of a batch API")
+        raise PassingError("batch-call-failed", f"The endpoint did not {what}: its answer does not fit a batch API")
 
     def _do(
         self, act: Callable[[openai.AsyncOpenAI], Awaitable[Result]], what: str, seconds: float | None = None
@@ -174,11 +174,11 @@ class BatchEndpoint:
             if passes(status):
                 raise PassingError("batch-call-failed", said) from None
             hints = {
-                401: "Put a key that is valid there into the environment, or the app's secrets.",
-                403: "Check what the key may be used for.",
-                404: f"See that {self.endpoint.base_url} has files and batches; if it has none, grade without --batch.",
+                401: "Set a key that is valid there, in the environment or the app's secrets.",
+                403: "Check the permissions of the key.",
+                404: f"Check that {self.endpoint.base_url} supports files and batches. If not, grade without --batch.",
             }
-            hint = hints.get(status, "Grade without --batch where this endpoint has no batches.")
+            hint = hints.get(status, "If this endpoint does not support batches, grade without --batch.")
             raise GradingError("batch-call-refused", said, hint) from None
 
     def _described(self, row: Mapping[str, Any]) -> EndpointBatch:

@@ -44,7 +44,7 @@ END = ("\n\n",)
 """Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
 MOST_THINKING = 200_000
 """Tokens of room for thinking at most."""
-CUT_OFF_THINKING = "it was cut off while it was thinking; thinking_tokens gives it more room"
+CUT_OFF_THINKING = "cut off while the model was thinking; raise thinking_tokens"
 """Why there is no answer where a reasoning model used all the room that it had."""
 SHORTEST_LIMIT = 16
 """Smaller numbers are no limit of tokens."""
@@ -170,7 +170,7 @@ def prepare(
         The request, or a completion with an error where no request can be made of the call.
     """
     if call.form in ("likelihood", "span"):
-        return Completion(error=f"the answer form {call.form!r} needs a model on this computer; only a local model can")
+        return Completion(error=f"the answer form {call.form!r} needs a model on this computer")
     try:
         "".join(call.values.values()).encode()
     except UnicodeEncodeError as error:
@@ -216,7 +216,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError:
-        kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON, or cut off"
+        kind = "a web page" if content.lstrip()[:1] == b"<" else "not JSON, or cut off"
         raise UnusableBodyError(f"the answer is {kind}") from None
     choices = body.get("choices") if isinstance(body, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -234,7 +234,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     message = _in_one_piece(message if isinstance(message, dict) else {})
     text, refusal = message.get("content"), message.get("refusal")
     if not isinstance(text, str | None):
-        raise UnusableBodyError("the content of the answer is no text")
+        raise UnusableBodyError("the content of the answer is not text")
     complete = ended != "length"
     if not complete and text:
         # Models give their verdict first and explain it, or write on, until they are cut off.

@@ -180,8 +180,8 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
         return grader, grader.back_end
     raise GradingError(
         "grader-without-requests",
-        f"{grader.spec.name} asks no model by requests that could be made elsewhere.",
-        "Name a grader with --back-end openai and the model's name; no address is needed to plan.",
+        f"{grader.spec.name} makes no requests that can run elsewhere.",
+        "Choose a grader with --back-end openai and a model's name. Planning needs no address.",
     )
 
 

@@ -48,23 +48,23 @@ def fetch_all(
     if not access.any_address:
         raise InputError(
             "addresses-not-allowed",
-            "This server asks no address that its visitors name.",
-            "Ask it at the shell: exam target freeze.",
+            "Visitors of this server cannot query addresses of their own.",
+            "Use the shell: exam target freeze.",
         )
     host = checked_host(url)
     sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0
     if not sound or (manners.rate is not None and manners.rate <= 0):
         raise InputError(
             "parameter-out-of-range",
-            "A number of the target is out of range.",
-            "Concurrency, attempts, rate and time are above 0.",
+            "A parameter of the target is out of range.",
+            "Use numbers above 0 for concurrency, attempts, rate and timeout.",
         )
     key = ""
     if key_variable:
         found = key_for(url, None, key_variable, access)
         if found.key is None:
             raise GradingError(
-                "key-not-set", f"There is no key: {key_variable} is not set.", "Set it in the environment."
+                "key-not-set", f"No key: {key_variable} is not set.", f"Set {key_variable} in the environment."
             )
         key = found.key
     # With it comes the library of the model endpoints, which whoever asks nothing need not load.

@@ -87,7 +87,7 @@ async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
     """A body piece by piece, expanded where it is compressed, and no more of it than `most` bytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise UnreadableAnswerError("the answer is compressed in a way that was not asked for")
+        raise UnreadableAnswerError("the answer has an unsupported compression")
     expand = None if encoding in ("", "identity") else zlib.decompressobj(GZIP)
     expanded = received = 0
     async for chunk in response.aiter_raw(CHUNK):
@@ -95,7 +95,7 @@ async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
         try:
             piece = chunk if expand is None else expand.decompress(chunk, most + 1 - expanded)
         except zlib.error:
-            raise UnreadableAnswerError("the answer does not expand") from None
+            raise UnreadableAnswerError("the answer cannot be decompressed") from None
         expanded += len(piece)
         # What comes after the end of what is compressed adds nothing to the content.
         if max(expanded, received) > most:

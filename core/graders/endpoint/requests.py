@@ -58,7 +58,7 @@ class Requests:
             return list(await asyncio.gather(*(one(at, body) for at, body in enumerate(bodies))))
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
-        reason, seconds = "not asked, as it was stopped", 0.0
+        reason, seconds = "not requested, because the snapshot was stopped", 0.0
         for attempt in range(1, self.manners.attempts + 1):
             await self._turn()
             if self.stopped():
@@ -110,4 +110,4 @@ class Requests:
         try:
             return orjson.loads(response.content), "", None
         except orjson.JSONDecodeError:
-            return None, "the answer is no JSON", -1.0
+            return None, "the answer is not JSON", -1.0

@@ -287,11 +287,11 @@ class Session:
         if fault.slow and asked.begun > self._heard:
             # No call that was begun after it has an answer: it may be the load under which all of them are slow.
             if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
-                self._report(f"{said}; fewer calls are made at once")
+                self._report(f"{said}; the number of parallel calls is reduced")
                 self._ask_again(asked, self.endpoint.clock())
                 return
             if self.endpoint.hangs and self.control.patience <= 0:
-                self._stop(asked, self._absence.given_up("does not answer: the last call ended", said), said)
+                self._stop(asked, self._absence.given_up("does not answer. The last call ended", said), said)
                 return
             asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
             self.endpoint.stretched = 2 * self.endpoint.limit_s
@@ -335,7 +335,7 @@ class Session:
             if fault.gone or hangs or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
                 self._wait_on(said, fault.wait)
             return
-        self._report(f"{said} (attempt {asked.failures}, given up)")
+        self._report(f"{said} (attempt {asked.failures}, no more attempts)")
         self._give_up(asked, asked.given_up, "does not answer", said)
 
     def _ask_again(self, asked: _Asked, due: float) -> None:
@@ -373,7 +373,7 @@ class Session:
         lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
         self._doubtful = [asked for asked in self._doubtful if not every and asked.begun >= self._heard]
         for asked in lost:
-            self._report(f"{asked.given_up}, given up")
+            self._report(f"{asked.given_up}, no more attempts")
             self._go_on(asked, Completion(error=asked.given_up))
 
     def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:

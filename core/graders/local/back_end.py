@@ -84,14 +84,14 @@ class TransformersBackEnd(LocalBackEnd):
         if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
             raise InputError(
                 "parameter-out-of-range",
-                f"num_beams is {num_beams}.",
-                f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.",
+                f"Invalid num_beams: {num_beams}.",
+                f"Use a whole number from 1 to {MOST_BEAMS}. 1 is greedy search.",
             )
         self._share = share_prefixes and num_beams == 1
         self._beams = num_beams
         if sampling is not None and num_beams > 1:
             raise InputError(
-                "useless-parameter", "Beams search for the likeliest text; they draw none.", "Leave num_beams out."
+                "useless-parameter", "Beam search cannot be combined with sampling.", "Leave num_beams out."
             )
         self._must_chat = must_chat
         self._sampling = sampling
@@ -134,7 +134,7 @@ class TransformersBackEnd(LocalBackEnd):
         if any(call.form == "span" for call in calls):
             raise InputError(
                 "model-writes",
-                f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
+                f"The model {self._source[0]} writes text and cannot extract answers from a passage.",
                 "Choose the method answer for it, or a model for extractive answers.",
             )
         with self._loaded.lock:
@@ -147,8 +147,8 @@ class TransformersBackEnd(LocalBackEnd):
         if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
             raise GradingError(
                 "chat-template-unusable",
-                f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
-                "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
+                f"The model {self._source[0]} has no chat template, which was unknown before it was loaded.",
+                "Start again: its prompts will then end where the answer begins. Or set their last line with cue.",
             )
         return prompting
 

@@ -48,7 +48,7 @@ class LocalBackEnd(ABC):
         check_settings(device, dtype)
         for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
             if value is not None and value < 1:
-                raise InputError("parameter-out-of-range", f"{name} is {value}; it must be at least 1.")
+                raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
         self._task: Task = task
         self._source = (model, revision, device, dtype)
         # Whoever sets it up lets it be loaded, also where a job does that in another thread.

@@ -103,8 +103,8 @@ class ExtractiveBackEnd(LocalBackEnd):
         if self._other is None:
             raise InputError(
                 "model-extracts",
-                f"The model {self._source[0]} cuts answers out of passages; it cannot write.",
-                "Choose a second model for verification, or check answers by word match.",
+                f"The model {self._source[0]} extracts answers from passages and cannot write text.",
+                "Choose a second model for the check, or check answers by words.",
             )
         for batch in answers(self._other, [calls[i] for i in others], control):
             yield [(others[i], completion) for i, completion in batch]
@@ -157,7 +157,7 @@ def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window
         question = f"{tokenizer.cls_token}{question}"
     room = limit - len(tokenizer(question, "", verbose=False).input_ids)
     if room < LEAST_PASSAGE:
-        return Completion(error=f"The question leaves no room for the passage: this model reads {limit} tokens.")
+        return Completion(error=f"the question leaves no room for the passage: the model reads at most {limit} tokens")
     # A lone surrogate becomes one sign, so that places in the text stay what they are.
     encoded = tokenizer(
         question.encode("utf-8", "replace").decode(),

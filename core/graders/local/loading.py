@@ -102,11 +102,11 @@ def check_settings(device: str, dtype: str) -> None:
     kind, _, number = device.partition(":")
     if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
         raise InputError(
-            "unknown-device", f"There is no device {device!r}.", "Use auto, cpu, cuda, or cuda:0 and so on."
+            "unknown-device", f"Unknown device {device!r}.", "Use auto, cpu, cuda, or a numbered GPU such as cuda:0."
         )
     if dtype not in DTYPES:
         raise InputError(
-            "unknown-number-format", f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}."
+            "unknown-number-format", f"Unknown number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}."
         )
 
 
@@ -242,8 +242,8 @@ def _folder(name_or_folder: str, revision: str | None) -> Path | None:
         # The same words whether the folder is there or not.
         raise GradingError(
             "model-unusable",
-            f"The folder {name_or_folder} holds no model: there is no config.json in it.",
-            "Give the folder that holds config.json, the tokenizer and the weights.",
+            f"The folder {name_or_folder} has no model: config.json is missing.",
+            "Use the folder with config.json, the tokenizer and the weights.",
         )
     return folder
 
@@ -323,7 +323,7 @@ def _present(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise GradingError("no-gpu", "This computer has no GPU that can be used.", "Choose the device auto or cpu.")
+        raise GradingError("no-gpu", "This computer has no usable GPU.", "Set the device to auto or cpu.")
     return device
 
 
@@ -409,7 +409,7 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     }
     kind = getattr(transformers, f"AutoModelFor{use[task]}")
     try:
-        with telling(source.name, "weights, fetched first where this computer has none"):
+        with telling(source.name, "weights, downloaded first if they are not on this computer"):
             options = {"dtype": getattr(torch, dtype), "use_safetensors": True}
             model = _pretrained(kind, source.place, source.revision, **options).to(device).eval()
     except Exception as error:
@@ -427,29 +427,29 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
 
 
 _PICKLED = (
-    "has no weights in the format safetensors; other formats can run code",
+    "has no safetensors weights; other formats can run code",
     "Choose another model, or save this one with save_pretrained of the transformers library.",
 )
 _EXPLAINED = (
     (
         ("gatedrepoerror",),
-        "is given only to those who asked for it",
-        "Ask for access on its page at huggingface.co, and set HF_TOKEN in the environment.",
+        "requires approved access",
+        "Request access on its page at huggingface.co, and set HF_TOKEN in the environment.",
     ),
     (
         ("repositorynotfounderror", "revisionnotfounderror", "hfvalidationerror"),
-        "of this revision is not on the hub",
-        "Check the spelling, or give the folder of a model.",
+        "or its revision is not on the hub",
+        "Check the spelling, or use the folder of a model.",
     ),
     (
         ("localentrynotfounderror", "offlinemodeisenabled", "connectionerror", "connecterror", "connecttimeout"),
-        "is not on this computer and the hub cannot be reached",
-        "Connect to the network once, or give the folder of a model.",
+        "is not on this computer, and the hub cannot be reached",
+        "Connect to the network once, or use the folder of a model.",
     ),
     (
         ("trust_remote_code",),
-        "brings code of its own, which is never run",
-        "Choose a model of an architecture that the transformers library has.",
+        "needs its own code, which is never run",
+        "Choose a model whose architecture is in the transformers library.",
     ),
     (("model.safetensors",), *_PICKLED),
     (("out of memory",), "does not fit into memory", "Choose a smaller model."),
@@ -479,5 +479,5 @@ def explain(name: str, error: BaseException) -> GradingError:
             return GradingError("model-unusable", f"The model {name} {problem}.", hint)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return GradingError(
-        "model-unusable", f"The model {name} could not be loaded: {first}", "Check that its files are whole."
+        "model-unusable", f"The model {name} could not be loaded: {first}", "Check that its files are complete."
     )

@@ -85,8 +85,8 @@ class Prompting:
                 return Prepared(
                     [],
                     "",
-                    error=f"The prompt without its passage is {over} tokens too long for this model, "
-                    f"which reads {self._limit - room}.",
+                    error=f"the prompt is {over} tokens too long even without its passage: the model reads at most "
+                    f"{self._limit - room}",
                 )
             keep = max(0, keep - over)
 

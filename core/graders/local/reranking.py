@@ -28,7 +28,7 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         raise InputError(
             "not-a-cross-encoder",
             f"The model {model} is not a cross-encoder.",
-            "Name a model for sequence classification.",
+            "Use a model for sequence classification.",
         )
     import torch
 

@@ -30,7 +30,7 @@ def answer(line: str) -> dict[str, Any]:
         if isinstance(error, TemplateError) and not isinstance(error, SecurityError):
             return {"text": None}
         return {"unusable": f"{type(error).__name__}: {error}"[:500]}
-    return {"unusable": "it writes too much"} if len(text) > 4 * len(line) + GROWTH else {"text": text}
+    return {"unusable": "its output is too long"} if len(text) > 4 * len(line) + GROWTH else {"text": text}
 
 
 def main() -> None:

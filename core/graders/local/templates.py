@@ -48,7 +48,7 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
         raise GradingError(
             "chat-template-unusable",
             f"The chat template of the model {tokenizer.name_or_path} cannot be used: {reasons[0].rstrip('.')}.",
-            "Choose another model, or mend its chat template.",
+            "Choose another model, or correct its chat template.",
         )
     return [answer["text"] for answer in answers]
 
@@ -69,7 +69,7 @@ def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
                 answers.append(json.loads(process.stdout.readline()))
             _process = process
         except (OSError, ValueError):
-            answers.append({"unusable": "it ran for too long, or took too much memory"})
+            answers.append({"unusable": "it exceeded its time or memory limit"})
         finally:
             ending.cancel()
             # One that was left in the middle would answer the next questions with what it still has to say.
@@ -108,7 +108,7 @@ def _started() -> subprocess.Popen[str]:
         _end(process)
         raise GradingError(
             "chat-template-unusable",
-            f"The process that fills in chat templates ended at its start (code {process.returncode}).",
-            f"See what it says: {sys.executable} {_FILE}",
+            f"The process that fills in chat templates failed to start (code {process.returncode}).",
+            f"To see the cause, run: {sys.executable} {_FILE}",
         )
     return process

@@ -66,11 +66,12 @@ USES: dict[str, PromptUse] = {
         "Multiple choice", ("letter", "text"), ("question", "context"), ("question", "context", "choices")
     ),
     "direct": PromptUse(
-        "Direct judges", ("rating", "yes-no"), ("query_title", "context"), ("query_title", "context", "correct_answer"),
+        "Direct judges", ("rating", "yes-no"), ("query_title", "context"),
+        ("query_title", "context", "correct_answer"),
         aliases={"passage": "context", "question": "query_title", "answer": "correct_answer"},
     ),
     "generate questions": PromptUse("Draft questions", ("json",), ("query_title",)),
-    "generate nuggets": PromptUse("Draft key facts", ("json",), ("query_title",)),
+    "generate nuggets": PromptUse("Draft nuggets", ("json",), ("query_title",)),
     "draft answer key": PromptUse("Draft an answer key", ("text",), ("question",)),
     "generate items": PromptUse(
         "Draft exam items", ("text", "json"), ("context",),
@@ -94,7 +95,7 @@ _OF_EXAMPLES = PromptUse("Worked examples", (), ())
 
 _IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_HINT = "Compare it with a built-in prompt, written out as YAML; put Yes, No and numbers in quotes where they are text."
+_HINT = "Compare it with a built-in prompt in YAML. Put quotes around Yes, No and numbers that are text."
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     needed = variables(prompt)
     missing = ", ".join(name for name in needed if name not in texts)
     if missing:
-        hint = "Use the prompt where there is one, or take the variable out of its template."
+        hint = "Use another prompt, or remove the variable from its template."
         raise InputError("prompt-value-missing", f"Prompt '{prompt.name}' has no value for {missing}.", hint)
     system = prompt.system
     for name, what in _FENCED if fence else ():
@@ -254,8 +255,8 @@ def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
     if not prompt.example:
         raise InputError(
             "prompt-without-examples",
-            f"Prompt '{prompt.name}' takes no examples.",
-            "Choose one whose template has {examples}.",
+            f"Prompt '{prompt.name}' has no place for examples.",
+            "Choose a prompt with {examples} in its template.",
         )
     return replace(prompt, examples=_examples(read_yaml(text, file, _HINT), file))
 
@@ -281,18 +282,18 @@ def read_prompt(text: str, file: str) -> Prompt:
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict):
-        raise _refused(file, ["it is no mapping of fields such as name, use and template"])
+        raise _refused(file, ["the prompt is not a mapping of fields such as name, use and template"])
     defaults = {field.name: field.default for field in fields(Prompt)}
     reasons = [f"field '{name!s:.40}' is unknown" for name in data if name not in defaults]
     reasons += [f"field '{name}' is missing" for name in defaults if defaults[name] is MISSING and name not in data]
     texts = set(defaults) - {"top", "kinds", "examples"}
-    reasons += [f"field '{name}' is no text" for name in data if name in texts and not isinstance(data[name], str)]
+    reasons += [f"field '{name}' is not text" for name in data if name in texts and not isinstance(data[name], str)]
     top = data.setdefault("top", 1 if data.get("form") == "yes-no" else MAX_RATING)
     if type(top) is not int or not 1 <= top <= MAX_RATING:
-        reasons.append(f"field 'top' is no whole number from 1 to {MAX_RATING}")
+        reasons.append(f"field 'top' is not a whole number from 1 to {MAX_RATING}")
     kinds = data.setdefault("kinds", list(KINDS))
     if not isinstance(kinds, list) or not kinds or any(kind not in KINDS for kind in kinds):
-        reasons.append(f"field 'kinds' is no list of {', '.join(KINDS)}")
+        reasons.append(f"field 'kinds' is not a list of {', '.join(KINDS)}")
     if reasons:
         raise _refused(file, reasons)
     examples = _examples(data["examples"], file) if "examples" in data else ()
@@ -306,37 +307,37 @@ def read_prompt(text: str, file: str) -> Prompt:
 def _flaws(prompt: Prompt) -> Iterator[str]:
     """Why a prompt whose fields have the right types can still not be used."""
     if not _NAME.fullmatch(prompt.name):
-        yield "the name is not one to 80 letters, digits, dots, hyphens and underscores"
+        yield "the name does not have 1 to 80 letters, digits, dots, hyphens or underscores"
     if any(not text.strip() or "\n" in text for text in (prompt.title, prompt.source)):
-        yield "title and source are not one line each"
+        yield "title or source is not a single line of text"
     if prompt.use not in USES:
-        yield f"use '{prompt.use:.40}' is none of {', '.join(USES)}"
+        yield f"unknown use '{prompt.use:.40}' (available: {', '.join(USES)})"
         return
     use = USES[prompt.use]
     if prompt.form not in use.forms:
-        yield f"form '{prompt.form:.40}' does not fit use '{prompt.use}', which has {' or '.join(use.forms)}"
+        yield f"form '{prompt.form:.40}' does not fit use '{prompt.use}' (available: {', '.join(use.forms)})"
     if prompt.form == "yes-no" and prompt.top != 1:
-        yield "the top of form yes-no is 1"
+        yield "field 'top' is not 1, as form yes-no requires"
     needed = (*use.needed, "choices") if prompt.form == "letter" else use.needed
     for missing in [name for name in needed if name not in variables(prompt)]:
         yield f"the template has no {{{missing}}}, which use '{prompt.use}' needs"
     for text, known in ((prompt.template, use.variables), (prompt.example, OF_EXAMPLE)):
         for unknown in [name for name in _IN_BRACES.findall(text) if name not in (*known, *use.literal)]:
-            yield f"{{{unknown:.40}}} is no variable; known are {', '.join(known)}"
+            yield f"{{{unknown:.40}}} is an unknown variable (available: {', '.join(known)})"
     if _variable_in(prompt.use).search(prompt.system):
-        yield "the system text takes no variables; they belong in the template"
+        yield "the system text has variables, which are allowed only in the template"
     if len({"{examples}" in prompt.template, bool(prompt.example), bool(prompt.examples)}) == 2:
-        yield "{examples} in the template, the field 'example' and the field 'examples' go together"
+        yield "only two of these three are used: {examples} in the template, field 'example', field 'examples'"
 
 
 def _examples(data: object, file: str) -> tuple[Example, ...]:
     if not isinstance(data, list) or not data:
-        raise _refused(file, ["the examples are no list of mappings with question, passage and answer"])
+        raise _refused(file, ["the examples are not a list of mappings with question, passage and answer"])
     for number, item in enumerate(data, 1):
         if not isinstance(item, dict) or set(item) != set(OF_EXAMPLE):
             raise _refused(file, [f"example {number} does not have exactly question, passage and answer"])
         if not all(isinstance(text, str) and text.strip() for text in item.values()):
-            raise _refused(file, [f"example {number} has a value that is empty or no plain text"])
+            raise _refused(file, [f"example {number} has a value that is empty or not plain text"])
     return tuple(Example(**item) for item in data)
 
 

@@ -89,7 +89,7 @@ def complete(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list
     Raises:
         GradingError: the back end cannot answer at all.
     """
-    completions = [Completion(complete=False, error="not asked, as the job was stopped")] * len(calls)
+    completions = [Completion(complete=False, error="not asked, because the job was stopped")] * len(calls)
     for batch in answers(back_end, calls, control):
         for index, completion in batch:
             completions[index] = completion

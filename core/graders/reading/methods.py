@@ -245,7 +245,7 @@ def key_position(asked: Asked) -> int | str:
     if len(letters) < len(own):
         letters = list(ascii_uppercase[: len(own)])
     if letter is None or letter[1].upper() not in letters:
-        return "the answer key is none of the choices"
+        return "the answer key is not among the choices"
     return letters.index(letter[1].upper())
 
 
@@ -297,7 +297,7 @@ def _kept(text: str) -> str:
     Halves of surrogate pairs, which a faulty endpoint may send, cannot be stored and become question marks.
     """
     most, sound = limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
-    return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not kept]"
+    return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not stored]"
 
 
 def _fail(reason: str | None) -> Grade:

@@ -29,10 +29,10 @@ def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
         named = " and ".join(sorted(others))
         # A version that was asked for and is not named may be another one.
         if _VERSION.search(asked.strip().lower()):
-            return f"The endpoint names the model {named}; {asked} is a version of it."
-        return f"The endpoint names the model {named}, a version of {asked}."
+            return f"The endpoint reports the model {named}. {asked} is a version of it."
+        return f"The endpoint reports the model {named}, a version of {asked}."
     named = ", ".join(f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1]))
     return (
-        f"The endpoint says that another model than {asked} answered: {named}. These grades are kept and say so; see"
-        " whether that is the model that you mean."
+        f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a note. Check that you"
+        " use the right model."
     )

@@ -12,12 +12,12 @@ _TEXTS = (
     *("check", "by", "normalise", "revision", "device", "dtype"),
 )
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(_TEXTS, ((str,), 'a text; a command takes one of digits alone as NAME="1234"')),
+    **dict.fromkeys(_TEXTS, ((str,), 'text (in a command, write digits as NAME="1234")')),
     # A command reads --set model=123 as a number.
     **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
     **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), ((int,), "a whole number")),
     **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
-    "extra": ((dict,), 'a JSON object as {"seed": 1}'),
+    "extra": ((dict,), 'a JSON object such as {"seed": 1}'),
 }
 """The types of a parameter's value, and what it takes in words. True is no whole number here."""
 
@@ -32,6 +32,4 @@ def check_types(parameters: Mapping[str, Any]) -> None:
         value = parameters.get(name)
         odd_names = isinstance(value, dict) and not all(isinstance(field, str) for field in value)
         if value is not None and value != "" and (type(value) not in types or odd_names):
-            raise InputError(
-                "parameter-of-wrong-type", f"The value of {name} is of another kind than it takes.", f"It takes {what}."
-            )
+            raise InputError("parameter-of-wrong-type", f"The value of {name} has the wrong type.", f"Use {what}.")

@@ -24,13 +24,13 @@ UNANSWERABLE = (
 CUT_OFF = "cut off"
 EMPTY = "empty"
 REFUSED = "a refusal"
-SERVICE = "a message of the service, no answer"
-NO_JSON = "not the JSON that was asked for"
+SERVICE = "a service message instead of an answer"
+NO_JSON = "not the requested JSON"
 ABSTENTION = "XXX"
 """The answer of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""
-UNDECIDED = "the judge could not tell"
+UNDECIDED = "the model could not decide"
 BOTH = "ambiguous: both yes and no"
-NO_RATING = "a number, but none that is marked as the rating"
+NO_RATING = "a number that is not marked as the rating"
 MALFORMED = "cut off or malformed JSON"
 
 
@@ -242,7 +242,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys are all different: of two ratings in one answer neither is the rating."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("duplicate key")
     return found
 
 
@@ -279,9 +279,9 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
     if type(rating) is float and rating.is_integer():  # an integer of JSON Schema, as 4.0 is
         rating = int(rating)
     if type(rating) is not int:  # True is an int as well
-        return _failed("the rating in the JSON is no whole number")
+        return _failed("the rating in the JSON is not a whole number")
     if not 0 <= rating <= top:
-        return _failed(f"out of range: {_short(rating)} is no rating from 0 to {top}")
+        return _failed(f"rating {_short(rating)} is out of range (0 to {top})")
     return Parsed(rating, "graded")
 
 
@@ -303,7 +303,7 @@ def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] =
     given = answer.strip().lower()
     if given not in options:
         return _failed(
-            UNDECIDED if given.upper() == ABSTENTION else f"the {field} in the JSON is none of those to choose from"
+            UNDECIDED if given.upper() == ABSTENTION else f"the {field} in the JSON is not among the choices"
         )
     return Parsed(options[given], "graded")
 
@@ -330,7 +330,7 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
     if field not in found:
         return _failed(f"the JSON has no {field}")
     if len(found) > 1:
-        return _failed(f"the JSON has more than the {field} that was asked for")
+        return _failed(f"the JSON has more fields than the requested {field}")
     return found[field]
 
 
@@ -356,7 +356,7 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
         if not isinstance(found, list):
             return [], f"the JSON has no list under {field}"
     if not all(isinstance(item, str) for item in found):
-        return [], "an item of the list is no text"
+        return [], "an item of the list is not text"
     items = list(dict.fromkeys(filter(None, (item.strip() for item in found))))
     return items, None if items else "the list is empty"
 

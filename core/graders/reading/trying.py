@@ -47,7 +47,7 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
     # Somebody is waiting for it, and can ask again.
     control = control or Control(attempts=1)
     if not passage.strip():
-        raise InputError("empty-passage", "The passage is empty.", "Choose one that has a text.")
+        raise InputError("empty-passage", "The passage is empty.", "Choose a passage with text.")
     if not isinstance(grader, ReadingGrader):
         ((_, _, grade),) = [
             outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
@@ -56,8 +56,8 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
     if "answer_key" in grader.spec.reads and not asked.answer_key:
         raise InputError(
             "no-answer-key",
-            "This grader checks answers, and there is no answer key.",
-            "Choose a question that has one.",
+            "This grader needs an answer key, but the question has none.",
+            "Choose a question with an answer key.",
         )
     exchanges: list[Exchange] = []
     steps = grader.steps(asked, passage)
@@ -80,7 +80,6 @@ def beyond_caps(control: Control) -> GradingError:
     made = control.usage.calls
     return GradingError(
         "call-limit-reached",
-        control.overrun
-        or f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
-        "Whoever runs this server has set how many calls, and how much money, one job may take.",
+        control.overrun or f"The limits of this endpoint allow no more calls. Calls made: {made}.",
+        "Ask the server's operator to raise the call limit or the cost limit of a job.",
     )

@@ -17,17 +17,15 @@ def waiting(project: Project) -> None:
         spec = find_grader(project, name).spec
         with st.container(border=True), ui.errors():
             st.container(key=f"batches {spec.fingerprint}").markdown(
-                f"**Batches of {ui.plain(name)}** wait at the endpoint. {ui.plain(standing(project, spec).said)}."
+                f"**{ui.plain(name)}** has batches at the endpoint. {ui.plain(standing(project, spec).said)}."
             )
-            st.caption(
-                "As they were when they were looked at last. The answers are taken in when somebody looks again."
-            )
-            if presses.button("Look again", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
+            st.caption("State at the last check. Check again to import new answers.")
+            if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
                 if (grader := grader_again(project, spec)) is not None:
                     # The batches that wait are taken up, and no others are sent.
                     start(project, grader, Request(Scope(limit=0), batch=True))
                 else:
                     st.warning(
-                        "How this grader is asked is not known here any more: set it up above as it was.",
+                        "The settings of this grader are missing. Set it up above as it was before.",
                         icon=":material/warning:",
                     )

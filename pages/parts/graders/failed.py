@@ -17,12 +17,12 @@ from pages.parts.shared.job_plan import budget, start, tag
 PAIRS_A_PAGE = 10
 REASONS = 12
 """Reasons to choose from; what many errors say differs only in a number."""
-TITLES: dict[Which, str] = {"failed": "Failed", "defaulted": "Rated by default"}
+TITLES: dict[Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
 ABOUT: dict[Which, str] = {
-    "failed": "Asked, and nothing usable came back: an error, a refusal, a number off the scale, an answer cut off. "
-    "They have no rating, which is not the same as 0.",
-    "defaulted": "The answer has no number: 0 where it says that the question is unanswerable, else 1. They are "
-    "grades and are not asked again.",
+    "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a cut-off answer. "
+    "These pairs have no rating, which is not the same as 0.",
+    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is unanswerable, "
+    "else 1. These pairs are not graded again.",
 }
 
 
@@ -37,7 +37,7 @@ def failed_pairs(project: Project, running: bool) -> None:
     found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
     if not found:
         return
-    st.header("Failed and by default", anchor=False)
+    st.header("Failed and default ratings", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
     grader, counts = found[name]
@@ -86,23 +86,23 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
     grader = grader_again(project, stored.spec)
     if grader is None:
         st.container(key="not-asked-again").caption(
-            ":material/info: This grader cannot be asked again from here: it came with a file, or its model is gone. "
-            "Set it up above with the same model and prompt to go on."
+            ":material/info: This grader cannot run from here: its grades were imported, or its model is missing. "
+            "To retry, set it up above with the same model and prompt."
         )
         return
-    with st.expander("Ask only the failed pairs again"):
+    with st.expander("Retry of failed pairs"):
         request = Request(Scope(only_failed=True))
         tag(project, grader, request, failed)
         request = budget(project, grader, request, "failed")
         if running:
-            st.caption("A job is running: wait for it, or cancel it first.")
-        label = f"Ask only the failed pairs again ({failed:,})"
+            st.caption("A job is running. Wait until it ends, or cancel it.")
+        label = f"Retry failed pairs ({failed:,})"
         if presses.button(label, type="primary", disabled=running, key="ask failed"):
             start(project, grader, request)
 
 
 def _pair(pair: Doubtful) -> None:
-    times = f" · asked {pair.attempts:,} times" if pair.attempts > 1 else ""
+    times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
     question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
     label = f"**{ui.plain(question)}** {ui.plain(passage)}"
     with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
@@ -117,9 +117,9 @@ def _pair(pair: Doubtful) -> None:
             st.caption(f"Query: {ui.plain(pair.query)}")
         if pair.asked.answer_key:
             st.caption(f"Answer key: {ui.plain(pair.asked.answer_key)}")
-        st.caption("What came back" if pair.raw else "Nothing came back.")
+        st.caption("Answer of the grader" if pair.raw else "No answer")
         if pair.raw:
             st.code(pair.raw, language=None, wrap_lines=True)
         st.caption("Passage")
         st.text(pair.passage)
-        ui.go("passages", "Open the passage", query=pair.query_id, passage=pair.passage_id)
+        ui.go("passages", "Open passage", query=pair.query_id, passage=pair.passage_id)

@@ -20,7 +20,7 @@ STYLE = """<style>
 .ew-spread .track { width: 12rem; }
 .ew-spread .bar { height: 0.7rem; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
 </style>"""
-DEFAULTED = "by default: the answer has no number, so it is 0 where it says that the question is unanswerable, else 1"
+DEFAULTED = "default rating: the answer has no number (0 if it says that the question is unanswerable, else 1)"
 
 
 def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
@@ -33,7 +33,8 @@ def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
     if grade.status == "failed":
         place = f" at {address}" if address else ""
         st.container(key="grade failed").error(
-            ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.") + " No rating is made up.",
+            ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.")
+            + " The pair has no rating.",
             icon=":material/error:",
         )
     else:
@@ -49,7 +50,7 @@ def grade_html(grade: Grade, top: int) -> str:
     """A grade that has a rating, as HTML."""
     words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
     if grade.confidence is not None:
-        words.append(f"{ui.percent(grade.confidence)} sure, by the model's own probabilities")
+        words.append(f"model's confidence {ui.percent(grade.confidence)}")
     said = "".join(f"<span>{visible(word)}</span>" for word in words)
     return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
 
@@ -64,4 +65,4 @@ def _spread(probabilities: Sequence[float]) -> str:
         f"<td>{share:.0%}</td></tr>"
         for rating, share in enumerate(probabilities)
     )
-    return f'<table class="ew-spread" aria-label="How likely each rating was">{rows}</table>'
+    return f'<table class="ew-spread" aria-label="Probability of each rating">{rows}</table>'

@@ -45,7 +45,7 @@ from pages.parts.shared.job_plan import Chosen
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
-BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
+BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter written by the model"}
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
 NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
@@ -90,9 +90,8 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
-                    f":material/info: Labels are made of the grades of {ui.plain(spec.name)} now. This is another:"
-                    " once it has graded, Change at the top of Passages, Leaderboard and other screens says whose"
-                    " grades they are made of."
+                    f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use this grader's grades"
+                    " instead, select it with Change at the top of Passages, Leaderboard and other screens."
                 )
             with right:
                 _save_or_remove(project, key, chosen, named)
@@ -119,18 +118,18 @@ def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) 
 
 def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        with st.popover("Save as", icon=":material/save:", key=f"{key} saving"):
+        with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
-            st.caption("Kept with the project for everybody who works on it. A key is never kept.")
+            st.caption("Saved in the project for all its people. Keys are never saved.")
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
                     save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
                     st.rerun()
         if named is not None:
-            with st.popover("Remove", icon=":material/delete:", key=f"{key} removing"):
-                st.caption("How it is set up is forgotten. What it graded stays.")
-                if presses.button("Remove it", key=f"{key} remove"):
+            with st.popover("Remove grader", icon=":material/delete:", key=f"{key} removing"):
+                st.caption("Removes the settings of this grader. Its grades are kept.")
+                if presses.button("Remove", key=f"{key} remove"):
                     with ui.errors():
                         remove_named_grader(project, named.name, ui.author())
                         st.session_state[f"{key} follows"] = named.kind
@@ -143,7 +142,7 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         return _extractive(form, library)
     first, second, third = st.columns(3)
     with first:
-        where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
+        where = form.select("back_end", "Model location", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
     form = form.beside(where, where == back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
@@ -152,13 +151,13 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
     if kind == "choice":
         values = CHOICES_BY[1:] if where == "openai" else CHOICES_BY
         with first:
-            by = form.select("by", "Chooses by", values, values[0], BY_NAMES)
+            by = form.select("by", "Choice by", values, values[0], BY_NAMES)
         form = form.beside(by, by == form.stored.get("by", by))
         if by == "likelihood":
             with second:
                 form.select(
-                    "normalise", "Likelihood is divided by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
-                    "So that a choice does not lose by being long. The papers divide by its tokens.",
+                    "normalise", "Divide likelihood by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                    "Prevents a disadvantage of long choices. The papers divide by the number of tokens.",
                 )  # fmt: skip
     with third:
         _prompt(form, kind, where, by, library, prompt)
@@ -166,9 +165,9 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         with checks:
             _check(form, library)
     form.check(
-        "fence", "Fence the passage off as data", where == "openai",
-        "The passage stands between two marks that it cannot forge, and the model is told that nothing between them "
-        "is an instruction. The papers' prompts have no such marks.",
+        "fence", "Mark the passage as data", where == "openai",
+        "Puts the passage between two marks that it cannot forge. The prompt says that the text between them is "
+        "not an instruction. The papers' prompts have no such marks.",
     )  # fmt: skip
     with st.expander("More settings"):
         if where == "openai":
@@ -177,11 +176,11 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
             _local_details(form, writes=by != "likelihood")
         form.text(
             "cue", "Last line of the prompt", "auto",
-            "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
-            "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
+            "A model that only continues a text needs a prompt that ends where the answer begins. Automatic adds such "
+            "a line for plain completions and for causal models without a chat template, if the prompt has none.",
         )  # fmt: skip
     if not model:
-        st.container(key="name-model").info("Choose the model of the endpoint.", icon=":material/edit:")
+        st.container(key="name-model").info("Choose a model of the endpoint.", icon=":material/edit:")
         return None
     return form.values
 
@@ -237,14 +236,14 @@ def _check(form: Form, library: Mapping[str, Prompt]) -> str:
     left, right = st.columns(2)
     with left:
         check = form.select(
-            "check", "Answers are checked", CHECKS, CHECKS[0], CHECK_NAMES,
-            "The answer is compared with the answer key by words, or by asking a model if both say the same. By words, "
-            "a short answer that contains the key matches too, unless only the edit distance counts.",
+            "check", "Answer check", CHECKS, CHECKS[0], CHECK_NAMES,
+            "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
+            "short answer that contains the key also matches, unless only the edit distance counts.",
         )  # fmt: skip
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
         with right:
-            form.select("verify_prompt", "Prompt of the check", verifying, "verify")
+            form.select("verify_prompt", "Answer check prompt", verifying, "verify")
     return check
 
 
@@ -258,13 +257,13 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
         first, second = st.columns([2, 3])
         with first:
             where = form.select(
-                "verify_back_end", "Checking model runs", BACK_ENDS, "transformers", BACK_END_NAMES,
+                "verify_back_end", "Check model location", BACK_ENDS, "transformers", BACK_END_NAMES,
             )  # fmt: skip
-        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Checking model")
+        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Answer check model")
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:
-        st.info("Say which model checks the answers.", icon=":material/edit:")
+        st.info("Choose the model that checks the answers.", icon=":material/edit:")
         return None
     return form.values
 
@@ -275,11 +274,11 @@ def _local_details(form: Form, writes: bool) -> None:
     with columns[0]:
         form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
     with columns[1]:
-        form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
+        form.text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
     with columns[2]:
         form.select(
             "dtype", "Number format", DTYPES, "auto",
-            about="Automatic is bfloat16 on a GPU or a processor that has it, else float32. They are two graders.",
+            about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
         )  # fmt: skip
     with columns[3]:
         _tokens_in(form)
@@ -287,7 +286,7 @@ def _local_details(form: Form, writes: bool) -> None:
         with columns[4]:
             form.number(
                 "num_beams", "Beams", 1, 1, MOST_BEAMS,
-                "Texts that beam search goes on with at each step. 1 is greedy and tells how likely each rating was.",
+                "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
             )  # fmt: skip
 
 
@@ -295,30 +294,30 @@ def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
     with columns[6]:
         form.number(
-            "thinking_tokens", "Room for thinking (tokens)", 0, 0, MOST_THINKING,
-            "For reasoning models: what they write for themselves before the answer is charged as written, and without "
-            "room for it they are cut off before they answer.",
+            "thinking_tokens", "Thinking token limit", 0, 0, MOST_THINKING,
+            "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
+            "too low, the model is cut off before it answers.",
         )  # fmt: skip
     with columns[5]:
         form.select(
-            "api", "Asked for", APIS, "chat", API_NAMES,
-            "Plain completions are for models that only go on from a text; they have no structured output.",
+            "api", "API", APIS, "chat", API_NAMES,
+            "Plain completions are for models that only continue a text. They have no structured output.",
         )  # fmt: skip
     with columns[0]:
         form.select(
             "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
-            "Asks for JSON of a schema where the answer is one of a few options; automatic stops asking for it where "
-            "the endpoint objects.",
+            "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
+            "endpoint rejects it.",
         )  # fmt: skip
     with columns[1]:
         form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
     with columns[2]:
         form.number(
-            "timeout_s", "Time-out (s)", None, 1, 3600,
-            "Seconds for one call at most. Empty: 60 at first, and up to 600 if the endpoint is slow.",
+            "timeout_s", "Timeout (s)", None, 1, 3600,
+            "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
         )  # fmt: skip
     with columns[3]:
-        form.number("attempts", "Attempts", 6, 1, 100, "Calls before a pair is given up.")
+        form.number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
     with columns[4]:
         _tokens_in(form)
     extra = form.stored.get("extra")
@@ -326,7 +325,7 @@ def _endpoint_details(form: Form) -> None:
     if not current().any_address:
         return
     given = st.text_input(
-        "Further fields of every request (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
+        "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
         **form.options("extra"),
     )  # fmt: skip
     if given.strip():
@@ -334,17 +333,21 @@ def _endpoint_details(form: Form) -> None:
             fields = json.loads(given)
         except ValueError as error:
             raise InputError(
-                "invalid-further-fields", f"The further fields are no JSON: {error}.", 'Write them as {"seed": 1}.'
+                "invalid-further-fields",
+                f"The additional request fields are not JSON: {error}.",
+                'Write them as in {"seed": 1}.',
             ) from error
         if not isinstance(fields, dict):
             raise InputError(
-                "invalid-further-fields", "The further fields are no JSON object.", 'Write them as {"seed": 1}.'
+                "invalid-further-fields",
+                "The additional request fields are not a JSON object.",
+                'Write them as in {"seed": 1}.',
             )
         form.keep("extra", fields)
 
 
 def _tokens_in(form: Form) -> None:
     form.number(
-        "max_tokens_in", "Prompt tokens at most", None, 1, 1_000_000,
-        "A longer one has its passage shortened, which is noted in the grade. Empty for the model's own limit.",
+        "max_tokens_in", "Prompt token limit", None, 1, 1_000_000,
+        "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own limit.",
     )  # fmt: skip

@@ -16,10 +16,10 @@ from pages.parts.shared import presses, ui
 
 COUNTS = (
     *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
-    *("Tokens read", "of them cached", "Tokens written", "of them thinking", "Tokens told"),
+    *("Tokens read", "Cached tokens", "Tokens written", "Thinking tokens", "Estimated tokens"),
 )
 MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
-CACHED, BATCH = "Per million read before (cached)", "In a batch, share of the price"
+CACHED, BATCH = "Per million cached tokens", "Share of the price in a batch"
 
 
 def past_jobs(project: Project) -> None:
@@ -41,14 +41,14 @@ def past_jobs(project: Project) -> None:
             "Failed": [job.failed for job in found],
             "Calls": [job.calls or None for job in found],
             "Tokens read": [job.input_tokens or None for job in found],
-            "of them cached": [job.cached_tokens or None for job in found],
+            "Cached tokens": [job.cached_tokens or None for job in found],
             "Tokens written": [job.output_tokens or None for job in found],
-            "of them thinking": [job.thinking_tokens or None for job in found],
-            "Tokens told": [told[job.key] for job in found],
+            "Thinking tokens": [job.thinking_tokens or None for job in found],
+            "Estimated tokens": [told[job.key] for job in found],
             "Cost": [job.cost or None for job in found],
-            "Told": [(job.asked.get("told") or {}).get("cost") for job in found],
-            "By": [job.author for job in found],
-            "What happened": [job.message or None for job in found],
+            "Estimated cost": [(job.asked.get("told") or {}).get("cost") for job in found],
+            "Started by": [job.author for job in found],
+            "Message": [job.message or None for job in found],
         }
     )
 
@@ -60,7 +60,7 @@ def _table(columns: dict[str, list[Any]]) -> None:
         said,
         column_config={
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
-            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Told")},
+            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Estimated cost")},
             **{name: st.column_config.NumberColumn(format="localized") for name in COUNTS},
         },
         hide_index=True,
@@ -98,8 +98,8 @@ def price_table(project: Project) -> None:
     """What models cost, to be edited in place."""
     with st.expander("Price table"):
         st.caption(
-            "What a model costs, in one currency of your choice. Price tags and budgets in money use it; a model that "
-            "is not here has no known price. Write the model's name as its grader has it."
+            "Prices of models in one currency of your choice. Cost estimates and cost limits use them. Write each "
+            "model's name exactly as its grader has it."
         )
         known = prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
@@ -119,13 +119,15 @@ def price_table(project: Project) -> None:
                 MODEL: st.column_config.TextColumn(required=True),
                 READ: amount,
                 WRITTEN: amount,
-                CACHED: st.column_config.NumberColumn(min_value=0.0, format="%.4g", help="Empty: as any other."),
+                CACHED: st.column_config.NumberColumn(
+                    min_value=0.0, format="%.4g", help="Empty: the price of other tokens read."
+                ),
                 BATCH: st.column_config.NumberColumn(
                     min_value=0.0,
                     max_value=1.0,
                     format="%.4g",
                     default=BATCH_SHARE,
-                    help="Half of it at most services.",
+                    help="Most services charge half the price (0.5).",
                 ),
             },
             num_rows="dynamic",
@@ -160,8 +162,8 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
     if read is None or written is None:
         raise InputError(
             "invalid-price",
-            f"The price of {cells.get(MODEL) or 'a model'} is not complete.",
-            "Give both amounts; 0 where it costs nothing.",
+            f"The price of {cells.get(MODEL) or 'a model'} is incomplete.",
+            "Enter both amounts. Use 0 for a free model.",
         )
     cached, batch = cells.get(CACHED), cells.get(BATCH)
     price = Price(

@@ -55,7 +55,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     """
     queries = ui.told_apart({query.query_id: query.text for query in overview(project)})
     if not queries:
-        st.caption("There is nothing to try it on: the project has no queries.")
+        st.caption("No queries yet. A trial needs a query.")
         return None
     query = st.selectbox(
         "Query", list(queries), format_func=queries.__getitem__, key=f"{key} query",
@@ -63,7 +63,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     )  # fmt: skip
     asked = {question.question_id: question for question in questions(query)}
     if not asked:
-        st.container(key="nothing-to-ask").caption("No question of this query can be asked: choose another query.")
+        st.container(key="nothing-to-ask").caption("This query has no suitable question. Choose another query.")
         return None
     if list(asked) != [query]:
         texts = ui.told_apart({name: ui.shortened(one.text or name, LABEL) for name, one in asked.items()})
@@ -76,7 +76,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     found = search(project, None, Filters(query_id=query), PASSAGES, page=1).rows
     excerpts = ui.told_apart({row.passage_id: ui.shortened(row.excerpt, LABEL) for row in found if row.excerpt})
     if not excerpts:
-        st.caption("No passage of this query has a text: import passages first.")
+        st.caption("This query has no passages with text. Import passages first.")
         return None
     passage = st.selectbox(
         "Passage", list(excerpts), format_func=excerpts.__getitem__,
@@ -89,7 +89,9 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
     """The button that asks, and what came of it as long as grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
-    if presses.button("Ask", key=f"{key} ask", icon=":material/play_arrow:", disabled=not project.allows("ask models")):
+    if presses.button(
+        "Start trial", key=f"{key} ask", icon=":material/play_arrow:", disabled=not project.allows("ask models")
+    ):
         with st.spinner(waiting(chosen, datetime.now()), show_time=True):
             st.session_state[f"{key} answer"] = (about, _asked(project, grader, pair))
     held, answer = st.session_state.get(f"{key} answer", (None, None))
@@ -98,7 +100,7 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
     if isinstance(answer, WorkbenchError):
         ui.show_error(answer)
         if chosen.address and chosen.address not in f"{answer.message} {answer.hint}":
-            st.caption(f":material/cloud: {ui.plain(f'Asked was {chosen.address}.')}")
+            st.caption(f":material/cloud: {ui.plain(f'Endpoint: {chosen.address}')}")
     elif isinstance(answer, Trial):
         show_trial(answer, chosen)
 
@@ -108,8 +110,8 @@ def waiting(chosen: Chosen, since: datetime) -> str:
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
-        return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address}, {longest:g} s a call at most")
-    loading = ". A model that is not loaded yet is loaded first" if isinstance(chosen.grader, ReadingGrader) else ""
+        return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)")
+    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, ReadingGrader) else ""
     return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
@@ -133,16 +135,16 @@ def show_trial(trial: Trial, chosen: Chosen) -> None:
     """The grade, then what it was read from: everything that was said and asked."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
-        st.caption("See that the endpoint is up and takes such questions, and that its address is right.")
+        st.caption("Check that the endpoint is running, accepts such calls, and has this address.")
     for number, exchange in enumerate(trial.exchanges, 1):
         which = f" {number} of {len(trial.exchanges)}" if len(trial.exchanges) > 1 else ""
-        st.container(key=f"answered {number}").caption(f"Answered{which}, word for word")
+        st.container(key=f"answered {number}").caption(f"Full answer{which}")
         if exchange.completion.error is not None:
-            st.text(f"Nothing: {exchange.completion.error}")
+            st.text(f"No answer: {exchange.completion.error}")
         elif exchange.call.form == "likelihood":
-            st.text("It was not asked to write: the choices are weighed.")
+            st.text("No text: the choices are compared by their likelihood.")
         else:
             st.code(exchange.completion.text or " ", language=None, wrap_lines=True)
         if exchange.messages is not None:
-            with st.expander(f"Asked{which}: {exchange.call.prompt.name}"):
+            with st.expander(f"Full prompt{which}: {exchange.call.prompt.name}"):
                 show_messages(exchange.messages)
