@@ -60,6 +60,26 @@ COMMANDS = {
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
 
+SECTIONS = {
+    "Main commands": (
+        "init", "demo", "import", "generate", "bank", "grade", "status", "leaderboard", "correlate", "export", "check",
+        "serve",
+    ),
+    "Collection": ("runs", "responses", "gold", "passages", "pool", "vectors"),
+    "Questions and graders": ("proposals", "graders", "prompts", "prices"),
+    "Grading jobs": ("plan", "batch", "jobs", "failures", "grade-plan", "ingest"),
+    "Judgments and review": (
+        "work", "guidelines", "judge", "override", "double", "adjudicate", "agreement", "disagreements", "changes",
+    ),
+    "Evaluation studies": (
+        "audit", "meta", "significance", "curve", "selection", "unjudged", "file-leaderboard", "publications",
+    ),
+    "Generated answers": ("answers", "reteval", "target"),
+    "Multiple-choice exams": ("items", "students", "sit", "exam-board", "irt"),
+    "People and history": ("people", "token", "activity", "bring-back", "backup", "restore"),
+}  # fmt: skip
+"""The sections of the help: every command is in one of them. The first has the main job, in the order of work."""
+
 
 _UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
 """What the system says where somebody only asks whether there is a file of a name."""
@@ -79,6 +99,13 @@ class _OnDemand(click.Group):
         name = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
         found: click.Command = getattr(import_module(f"{__name__}.{module}"), name)
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.list_commands(ctx)))
+        for section, names in SECTIONS.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), one.get_short_help_str(100)) for name, one in commands if one])
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -169,5 +196,5 @@ def _check_arguments(arguments: Sequence[str]) -> None:
             raise InputError(
                 "argument-not-utf8",
                 f"The argument '{argument}' is not valid UTF-8.",
-                "Write it in UTF-8; rename such a file.",
+                "Use UTF-8, or rename the file.",
             )

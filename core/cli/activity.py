@@ -16,13 +16,15 @@ from core.project import bring_back as put_back
 
 @click.command()
 @project_option
-@click.option("--who", metavar="NAME", help="Only what this person did.")
-@click.option("--act", help="Only acts of this kind, such as 'save bank' or override.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only from this day on.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only up to this day.")
-@click.option("--find", "words", default="", help="Only what has this in a name, note, reason, question or query.")
-@click.option("--limit", type=Whole(1), help="At most this many, the newest.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print as CSV.")
+@click.option("--who", metavar="NAME", help="Only actions of this person.")
+@click.option("--act", help="Only actions of this kind, for example 'save bank' or override.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only from this day.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only until this day.")
+@click.option(
+    "--find", "words", default="", help="Only actions with this text in a name, note, reason, question or query."
+)
+@click.option("--limit", type=Whole(1), metavar="N", help="Show only the newest N actions.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option
 def activity(
     project_path: Path | None,
@@ -35,14 +37,14 @@ def activity(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Say who did what, newest first."""
+    """List the actions of all people, newest first."""
     if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "The activity is printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
     if as_csv and limit:
         raise InputError(
             "options-exclude-each-other",
-            "The CSV has every act that is sought.",
-            "Leave --limit away, or narrow it with --since.",
+            "--csv and --limit cannot be combined.",
+            "Remove --limit, or select actions with --since.",
         )
     sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
     with opened(project_path) as project:
@@ -66,19 +68,19 @@ def activity(
                 for one in found.acts
             ],
         },
-        ("number", "when", "who", "what"),
+        ("number", "when", "who", "action"),
         [(one.key, one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
     )
 
 
 @click.command(name="bring-back")
-@click.argument("act", type=Whole(1))
+@click.argument("act", type=Whole(1), metavar="NUMBER")
 @project_option
 @json_option
 def bring_back(act: int, project_path: Path | None, as_json: bool) -> None:
-    """Put back what the act of this number replaced (exam activity numbers them), as it was before.
+    """Restore the data that an action replaced. NUMBER is its number in exam activity.
 
-    What stands there now is kept in its turn: bringing back is an act that can be taken back likewise.
+    The present data is kept. You can restore it with the number of this new action.
     """
     with opened(project_path) as project:
         restored = put_back(project, act, current_author())
@@ -86,4 +88,4 @@ def bring_back(act: int, project_path: Path | None, as_json: bool) -> None:
         print_json({"act": act, "restored": [one.whole for one in restored]})
         return
     for one in restored:
-        tell(f"Brought back {one.whole}.")
+        tell(f"Restored {one.whole}.")

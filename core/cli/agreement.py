@@ -16,10 +16,10 @@ from core.review import agreement as agreement_of
 
 @click.command()
 @project_option
-@click.option("--source", help="The judgments to compare with; the first source where not given.")
-@click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels; no overrides count.")
-@click.option("--against-person", metavar="NAME", help="Compare the grader's ratings with a person's overrides.")
-@click.option("--merged", is_flag=True, help="Cut either side in two, at --min-rating and --min-judgment.")
+@click.option("--source", help="Source of the judgments (default: the first).")
+@click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels, without overrides.")
+@click.option("--against-person", metavar="NAME", help="Compare the grader's ratings with an assessor's overrides.")
+@click.option("--merged", is_flag=True, help="Use two levels per side, split at --min-rating and --min-judgment.")
 @click.option("--latex", is_flag=True, help="Print the table as LaTeX.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @policy_options
@@ -35,10 +35,10 @@ def agreement(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Cross-tabulate labels with judgments, and say how well they agree."""
+    """Compare labels with judgments: cross table and agreement coefficients."""
     if sum((latex, as_csv, as_json)) > 1:
         raise InputError(
-            "options-exclude-each-other", "The table is printed in one form.", "Give --latex, --csv or --json."
+            "options-exclude-each-other", "--latex, --csv and --json cannot be combined.", "Use one of them."
         )
     left, right = sides(policy, source, against_grader, against_person)
     with opened(project_path) as project:
@@ -67,10 +67,10 @@ def agreement(
         ("with quadratic weights", shown.weighted_kappa),
         ("Krippendorff's alpha, ordinal", shown.alpha),
     ):
-        click.echo(f"{name}: " + (f"undefined, {whole.undefined}" if whole.value is None else f"{whole.value:.4f}"))
+        click.echo(f"{name}: " + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}"))
     tell(
-        f"{shown.n:,} pairs have both; {shown.left_only:,} have only {shown.left.noun}s,"
-        f" {shown.right_only:,} only {shown.right}."
+        f"Pairs with both: {shown.n:,}. Only {shown.left.noun}s: {shown.left_only:,}."
+        f" Only {shown.right}: {shown.right_only:,}."
     )
 
 
@@ -83,8 +83,8 @@ def sides(policy: Policy, source: str | None, grader: str | None, person: str | 
     if sum(name is not None for name in (source, grader, person)) > 1:
         raise InputError(
             "options-exclude-each-other",
-            "Labels are compared with one thing.",
-            "Give --source, --against-grader or --against-person.",
+            "--source, --against-grader and --against-person cannot be combined.",
+            "Use one of them.",
         )
     if grader is not None:
         return machine(policy), machine(policy, grader)

@@ -31,11 +31,13 @@ def model_options(command: Command) -> Command:
             return command(*args, settings={name: value for name, value in given.items() if value}, **others)
 
     for option in (
-        click.option("--api", type=click.Choice(APIS), help="What an endpoint is asked for."),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a model on this computer."),
-        click.option("--revision", help="Branch, tag or commit of a model on the hub."),
-        click.option("--key-variable", help="Variable of the environment with the endpoint's key."),
-        click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
+        click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
+        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
+        click.option("--revision", help="Branch, tag or commit of a model on the Hugging Face hub."),
+        click.option("--key-variable", help="Environment variable with the endpoint's API key."),
+        click.option(
+            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
+        ),
         click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", help="Name or folder of the model."),
     ):
@@ -63,16 +65,16 @@ def caps_options(command: Command) -> Command:
 
     wrapped: Command = with_caps
     for option in (
-        click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that would take."),
-        click.option("--only-failed", is_flag=True, help="Ask what failed again and nothing else."),
-        click.option("--retry-failed", is_flag=True, help="Ask what failed again, too."),
+        click.option("--dry-run", is_flag=True, help="Show the planned calls and their estimated cost; call no model."),
+        click.option("--only-failed", is_flag=True, help="Retry only the failed ones."),
+        click.option("--retry-failed", is_flag=True, help="Retry the failed ones too."),
         patience_option,
         click.option(
-            "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Calls in flight at most."
+            "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parallel calls."
         ),
-        click.option("--max-cost", type=click.FloatRange(min=0), help="Money that may be spent at most."),
-        click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included."),
-        click.option("--limit", type=Whole(1), help="Ask at most this many."),
+        click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices."),
+        click.option("--max-calls", type=Whole(1), help="Call limit, retries included."),
+        click.option("--limit", type=Whole(1), help="Process at most this many answers."),
     ):
         wrapped = option(wrapped)
     return wrapped
@@ -86,13 +88,15 @@ def gold_options(command: Command) -> Command:
         return command(*args, gold=Gold(against or None, min_judgment), **others)
 
     for option in (
-        click.option("--min-judgment", type=Whole(), default=1, show_default=True, help="Judgment of a gold passage."),
+        click.option(
+            "--min-judgment", type=Whole(), default=1, show_default=True, help="Lowest judgment of a gold passage."
+        ),
         click.option(
             "--against",
             multiple=True,
             metavar="SOURCE",
-            help="Source of judgments, or gold for the gold texts; may be repeated. The gold texts, or the first"
-            " source, where not given.",
+            help="Judgment source, or gold for imported gold passages; may be repeated."
+            " Default: imported gold passages, else the first source.",
         ),
     ):
         with_gold = option(with_gold)
@@ -125,19 +129,22 @@ def view_options(command: Command) -> Command:
 
     wrapped: Command = gold_options(with_view)
     for option in (
-        click.option("--without-people", is_flag=True, help="Take no person's verdict on an answer."),
-        click.option("--same-text", is_flag=True, help="A passage that nearly repeats a gold one counts as gold."),
-        click.option("--threshold", type=float, help="From which score a judge says yes."),
-        click.option("--judge-model", help="Who compared, for llm and graded; the last one where not given."),
+        click.option("--without-people", is_flag=True, help="Ignore answer checks by people."),
+        click.option("--same-text", is_flag=True, help="Count near copies of gold passages as gold."),
+        click.option("--threshold", type=float, help="Answer-check score from which an answer is right."),
+        click.option("--judge-model", help="Model of the answer checks llm and graded (default: the last added)."),
         click.option(
-            "--judge", type=click.Choice(list(JUDGES)), default="llm", show_default=True, help="Who says what is right."
+            "--judge", type=click.Choice(list(JUDGES)), default="llm", show_default=True,
+            help="Answer check: decides which answers are right.",
         ),
         click.option(
             "--temperature", type=click.FloatRange(min=0), default=TEMPERATURE, show_default=True,
-            help="Of the draws from gold passages.",
+            help="Temperature of the answers from gold passages.",
         ),
-        click.option("--generator", help="Who answered; the last one where not given."),
-        click.option("--k", "ks", type=Whole(1), multiple=True, help="Depth; may be repeated. 1, 5, 10 if not given."),
+        click.option("--generator", help="Generator of the answers (default: the last added)."),
+        click.option(
+            "--k", "ks", type=Whole(1), multiple=True, help="Passages per answer; may be repeated (default: 1, 5, 10)."
+        ),
         click.option("--run", "runs", multiple=True, help="Only this run; may be repeated."),
     ):  # fmt: skip
         wrapped = option(wrapped)
@@ -150,9 +157,10 @@ def say_price(things: str, tag: PriceTag, as_json: bool, more: dict[str, Any]) -
         print_json({things: tag.pairs, "price_tag": vars(tag)} | more)
         return
     about = "" if tag.counted else "about "
-    cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
-    calls = f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
-    tell(f"To be asked: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.")
+    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
+    calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
+    tell(f"Planned: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.")
 
 
 def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -> None:
@@ -163,7 +171,9 @@ def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -
     """
     if final.state in ("failed", "cancelled"):
         raise GradingError(
-            "job-failed", final.message, f"{counted(final.graded, things.removesuffix('s'))} came so far: kept."
+            "job-failed",
+            final.message,
+            f"Saved: {counted(final.graded, things.removesuffix('s'))}.",
         )
     if as_json:
         told = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}

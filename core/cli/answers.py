@@ -60,44 +60,52 @@ from core.project import AnswerModel, Project, current_author, find_answer_model
 
 @click.group()
 def answers() -> None:
-    """Answers that models write from the top of runs and from gold passages."""
+    """Generate, import, list and grade answers from retrieved or gold passages."""
 
 
 @answers.command("generate")
 @project_option
-@click.option("--run", "runs", multiple=True, help="From the top of this run; may be repeated. All where not given.")
-@click.option("--k", "ks", type=Whole(1), multiple=True, help="Depth; may be repeated. 1, 5, 10 if not given.")
+@click.option("--run", "runs", multiple=True, help="Answer from this run; may be repeated (default: all).")
+@click.option(
+    "--k", "ks", type=Whole(1), multiple=True, help="Passages per answer; may be repeated (default: 1, 5, 10)."
+)
 @click.option(
     "--from",
     "sides",
     multiple=True,
     type=click.Choice(["runs", "gold"]),
-    help="From the top of runs, from the gold passages; both where not given.",
+    help="Source of the passages; may be repeated (default: both).",
 )
 @click.option(
-    "--draws", type=Whole(1, MOST_DRAWS), default=DRAWS, show_default=True, help="Answers from the gold passages."
+    "--draws", type=Whole(1, MOST_DRAWS), default=DRAWS, show_default=True, help="Answers per query from gold passages."
 )
 @click.option(
-    "--temperature", type=click.FloatRange(min=0), default=TEMPERATURE, show_default=True, help="Of these draws."
+    "--temperature",
+    type=click.FloatRange(min=0),
+    default=TEMPERATURE,
+    show_default=True,
+    help="Temperature of the answers from gold passages.",
 )
-@click.option("--seed", type=Whole(0), default=SEED, show_default=True, help="Of the first draw.")
-@click.option("--query", "queries", multiple=True, help="Only for this query; may be repeated.")
-@click.option("--generator", help="A generator that answered before, in the place of a model.")
-@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="A generator without a prompt.")
+@click.option(
+    "--seed", type=Whole(0), default=SEED, show_default=True, help="Seed of the first answer from gold passages."
+)
+@click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
+@click.option("--generator", help="Generator of earlier answers, instead of a model.")
+@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="Answer by this rule, without a model.")
 @click.option("--prompt", default=GeneratorPlan.prompt, show_default=True, help="Name of the prompt.")
 @click.option(
     "--n-tokens",
     type=Whole(1),
     default=N_TOKENS,
     show_default=True,
-    help="Length of an answer by the prompt.",
+    help="Answer length that the prompt asks for, in tokens.",
 )
-@click.option("--max-tokens", type=Whole(1), default=MAX_TOKENS, show_default=True, help="Where an answer is cut off.")
+@click.option("--max-tokens", type=Whole(1), default=MAX_TOKENS, show_default=True, help="Longest answer, in tokens.")
 @click.option(
     "--order", type=click.Choice([name.replace(" ", "-") for name in ORDERS]), default=ORDER.replace(" ", "-"),
-    show_default=True, help="How it is given its passages: all in one prompt, or each in one of its own.",
+    show_default=True, help="Order of the passages in one prompt; one-by-one: a prompt per passage.",
 )  # fmt: skip
-@click.option("--name", help="What the generator is called; made of the model where not given.")
+@click.option("--name", help="Name of the generator (default: from the model).")
 @gold_options
 @model_options
 @caps_options
@@ -124,7 +132,7 @@ def generate(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Let a model answer queries from passages; only what is missing is asked. Stopped, it goes on where it was."""
+    """Generate missing answers to queries from passages. Interrupted jobs resume."""
     from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
     wanted = WantedAnswers(
         (runs or None) if from_runs else (), tuple(dict.fromkeys(ks)) or KS, from_gold, gold, draws, temperature, seed,
@@ -149,8 +157,8 @@ def generate(
         final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), reins)
     if planned.skipped or planned.without_text:
         tell(
-            f"Not asked: {counted(planned.skipped, 'place')} where a run has no passage,"
-            f" {planned.without_text:,} where no passage has a text."
+            f"Skipped: {counted(planned.skipped, 'answer')} without retrieved passages,"
+            f" {planned.without_text:,} without passage texts."
         )
     say_end("answers", final, as_json, {"generator": ready.model.name})
 
@@ -160,13 +168,13 @@ def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> Ready
         if plan.settings or plan.rule:
             raise InputError(
                 "options-exclude-each-other",
-                "A generator that is there is asked as it was.",
-                "Leave the model out, or --generator.",
+                "--generator cannot be combined with --rule or the options of a model.",
+                "Use --generator alone, or remove it.",
             )
         return generator_again(project, find_answer_model(project, "generator", name))
     if not plan.settings and plan.rule is None:
         raise InputError(
-            "option-missing", "It is not said who answers.", "Give --model, --rule nearest-sentence, or --generator."
+            "option-missing", "No generator was chosen.", "Use --model, --rule nearest-sentence or --generator."
         )
     return make_generator(project, plan)
 
@@ -174,10 +182,13 @@ def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> Ready
 @answers.command("import")
 @project_option
 @click.argument("files", nargs=-1, required=True, type=File(path_type=Path, exists=True, dir_okay=False))
-@click.option("--name", help="Of the generator that wrote them; the file's where not given.")
+@click.option("--name", help="Name of the generator (default: the file name).")
 @json_option
 def import_(project_path: Path | None, files: tuple[Path, ...], name: str | None, as_json: bool) -> None:
-    """Import answers that a model wrote elsewhere: JSONL with query_id, run (or gold), k, draw and answer."""
+    """Import answers that a model wrote elsewhere.
+
+    The format is JSONL with query_id, run (or gold), k, draw and answer.
+    """
     with opened(project_path) as project:
         done = import_files(
             project, "answers", [Source.of(file) for file in files], current_author(), Options(source=name)
@@ -192,7 +203,7 @@ def import_(project_path: Path | None, files: tuple[Path, ...], name: str | None
 @project_option
 @json_option
 def list_(project_path: Path | None, as_json: bool) -> None:
-    """List who answered and who compared, how much, and the jobs in which they did."""
+    """List generators, models of answer checks, and their jobs."""
     with opened(project_path) as project:
         found = pipelines.answering_so_far(project)
         jobs = pipelines.answer_jobs(project)
@@ -208,16 +219,16 @@ def list_(project_path: Path | None, as_json: bool) -> None:
     ]
     if rows:
         click.echo()
-        print_table(("job", "role", "name", "state", "asked", "came", "failed", "calls"), rows)
+        print_table(("job", "role", "name", "state", "planned", "done", "failed", "calls"), rows)
 
 
 @answers.command("retrieve")
 @click.argument("name")
 @project_option
-@click.option("--with", "retriever", type=click.Choice(RETRIEVERS), required=True, help="What ranks.")
-@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages of each ranking.")
+@click.option("--with", "retriever", type=click.Choice(RETRIEVERS), required=True, help="Retriever.")
+@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages per query in the run.")
 def retrieve(name: str, project_path: Path | None, retriever: Retriever, depth: int) -> None:
-    """Make the run NAME: rank the project's passages for every query, by words or by meaning."""
+    """Create the run NAME: rank the project's passages for every query."""
     with opened(project_path) as project:
         queries = pipelines.make_run(project, name, retriever, current_author(), depth, tell)
     tell(pipelines.said_of_run(name, queries))
@@ -225,10 +236,10 @@ def retrieve(name: str, project_path: Path | None, retriever: Retriever, depth: 
 
 @answers.command("grade")
 @project_option
-@click.option("--generator", help="Whose answers; of the last one where not given.")
-@click.option("--run", required=True, help="From the top of this run.")
-@click.option("--k", type=Whole(1), required=True, help="From how many passages.")
-@click.option("--name", help="What the system is called; made of generator, run and k where not given.")
+@click.option("--generator", help="Generator of the answers (default: the last added).")
+@click.option("--run", required=True, help="Run that the answers were generated from.")
+@click.option("--k", type=Whole(1), required=True, help="Passages per answer.")
+@click.option("--name", help="Name of the system (default: from generator, run and k).")
 @grader_options
 @patience_option
 @json_option
@@ -242,7 +253,10 @@ def grade(
     patience: float,
     as_json: bool,
 ) -> None:
-    """Make responses of answers and grade them with the question bank, so that EXAM-Cover stands beside."""
+    """Grade generated answers with the question bank.
+
+    The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
+    """
     with opened(project_path) as project:
         close_unfinished(project)
         model = find_answer_model(project, "generator", generator)
@@ -264,7 +278,7 @@ def _grade(
         lambda one: lines.say(one.done, one.total, one.rate, one.over), control,
     )  # fmt: skip
     if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
     return {"system": system, "grader": grader.spec.name, "graded": final.graded, "failed": final.failed} | counts
 
 
@@ -274,21 +288,27 @@ def _say_graded(done: dict[str, Any], as_json: bool) -> None:
         return
     tell(
         f"{done['system']}: {counted(done['responses'], 'response')}, {counted(done['graded'], 'pair')} graded by"
-        f" {done['grader']}, {done['failed']:,} failed. See exam leaderboard --measure EXAM-Cover@20."
+        f" {done['grader']}, {done['failed']:,} failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
 
 
 @answers.command("rag")
 @project_option
 @click.option(
-    "--with", "retriever", type=click.Choice(RETRIEVERS), default="bm25", show_default=True, help="What ranks."
+    "--with", "retriever", type=click.Choice(RETRIEVERS), default="bm25", show_default=True, help="Retriever."
 )
-@click.option("--run", help="Name of the run that it makes, or that is there; that of the retriever where not given.")
-@click.option("--k", type=Whole(1), default=5, show_default=True, help="Passages that are answered from.")
-@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages of each ranking.")
-@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="A generator without a prompt.")
-@click.option("--n-tokens", type=Whole(1), default=100, show_default=True, help="Length of an answer by the prompt.")
-@click.option("--max-tokens", type=Whole(1), default=400, show_default=True, help="Where an answer is cut off.")
+@click.option("--run", help="Name of the run to create or reuse (default: the retriever).")
+@click.option("--k", type=Whole(1), default=5, show_default=True, help="Passages per answer.")
+@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages per query in the run.")
+@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="Answer by this rule, without a model.")
+@click.option(
+    "--n-tokens",
+    type=Whole(1),
+    default=100,
+    show_default=True,
+    help="Answer length that the prompt asks for, in tokens.",
+)
+@click.option("--max-tokens", type=Whole(1), default=400, show_default=True, help="Longest answer, in tokens.")
 @grader_options
 @patience_option
 @json_option
@@ -305,10 +325,10 @@ def rag(
     patience: float,
     as_json: bool,
 ) -> None:
-    """Retrieve, generate and grade in one go: a run of the project's passages, answers from its top, their grades.
+    """Retrieve passages, generate answers and grade them.
 
-    Without --rule the model that answers is that of --model, --base-url and so on; it grades, too, where --grader names
-    a method in which a model reads. Done again, it goes on with what is missing.
+    Without --rule, the model of --model, --base-url and the other model options answers. The same model grades if the
+    method of --grader uses a model. Interrupted commands resume.
     """
     name = run or retriever
     author = current_author()
@@ -329,7 +349,11 @@ def rag(
         reins = Reins(lambda line: tell(f"exam: {line}"))
         final = generate_answers(project, ready, wanted, author, Caps(patience=patience), watch("answers"), reins)
         if final.state in ("failed", "cancelled"):
-            raise GradingError("job-failed", final.message, f"{counted(final.graded, 'answer')} came so far: kept.")
+            raise GradingError(
+                "job-failed",
+                final.message,
+                f"Saved: {counted(final.graded, 'answer')}.",
+            )
         done = _grade(
             project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen, patience
         )

@@ -28,13 +28,15 @@ from core.cli.options import (
 from core.cli.policy import policy_options
 from core.formats import SHEET_FORMS, SheetForm, Source
 from core.labels import Policy
+from core.text import how_many
 
 
 @click.group()
 def audit() -> None:
-    """Correct the machine's leaderboard by people's judgments of a random sample.
+    """Correct the grader's leaderboard with judgments of a random sample.
 
-    Plan it (design), draw a batch (draw), judge it on the screen or elsewhere (export, import), look at the board.
+    Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere (export, import), and show
+    the audited leaderboard (board).
     """
 
 
@@ -46,22 +48,26 @@ for command in (board, calibrate, curve, methods, roles):
 @click.argument("name")
 @project_option
 @click.option("--measure", default="DCG@10", show_default=True,
-              help="P@k, DCG@k for 'mean judgment@k (DCG weights)', or RBP(p=0.8)@k.")  # fmt: skip
+              help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")  # fmt: skip
 @click.option("--goal", "aim", type=click.Choice(AIMS), default="best", show_default=True,
-              help="Which system is best; whether --first is better than --second; every score within"
-              " --half-width; or what --budget judgments say.")  # fmt: skip
-@click.option("--first", metavar="RUN", help="Is this one better ...")
-@click.option("--second", metavar="RUN", help="... than this one?")
-@click.option("--half-width", type=float, help="Of the interval of every score, as 0.02.")
-@click.option("--budget", type=Whole(1), help="Judgments that people can make.")
-@click.option("--run", "runs", multiple=True, help="A system; may be repeated. All where not given.")
-@click.option("--with-grader", "graders", multiple=True, help="Predict from this grader's ratings, too.")
-@click.option("--source", help="Where the judgments are kept; what it has is known. 'audit: NAME' where not given.")
-@click.option("--highest", type=Whole(1), help="Judgment; what the source has, else 3, where not given.")
-@click.option("--batch-size", type=Whole(1), help="Passages of a batch.")
-@click.option("--looks", type=Whole(1, MOST_DRAWS), help="Batches after which you may look and stop.")
-@click.option("--alpha", type=float, default=room.ALPHA, show_default=True, help="Error spent over the looks.")
-@click.option("--seed", type=Whole(0), help="Of the draws; one is made where not given.")
+              help="best: find the best system; pair: compare --first with --second; width: every score within"
+              " --half-width; budget: spend --budget judgments.")  # fmt: skip
+@click.option("--first", metavar="RUN", help="First system of --goal pair.")
+@click.option("--second", metavar="RUN", help="Second system of --goal pair.")
+@click.option("--half-width", type=float, help="Largest half-width of the intervals, for example 0.02.")
+@click.option("--budget", type=Whole(1), help="Number of judgments that you can afford.")
+@click.option("--run", "runs", multiple=True, help="Only this system; may be repeated (default: all).")
+@click.option(
+    "--with-grader", "graders", multiple=True, help="Predict from this grader's ratings too; may be repeated."
+)
+@click.option("--source", help="Judgment source; its judgments are reused (default: 'audit: NAME').")
+@click.option("--highest", type=Whole(1), help="Highest judgment (default: highest of the source, else 3).")
+@click.option("--batch-size", type=Whole(1), help="Passages per batch.")
+@click.option("--looks", type=Whole(1, MOST_DRAWS), help="Number of batches; you may stop after each.")
+@click.option(
+    "--alpha", type=float, default=room.ALPHA, show_default=True, help="Error rate over all batches together."
+)
+@click.option("--seed", type=Whole(0), help="Seed of the draws (default: random).")
 @author_option
 @policy_options
 @json_option
@@ -86,7 +92,7 @@ def design(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Plan an audit NAME of the machine's board. Nothing is drawn yet."""
+    """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
     with opened(project_path) as project:
         made = room.design(
@@ -98,11 +104,11 @@ def design(
         print_json({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text})
         return
     tell(
-        f"Planned '{made.name}': {goal.says}, by {made.measure_title}, {counted(len(made.runs), 'system')},"
-        f" {len(made.queries):,} queries, {counted(found.passages, 'passage')}; seed {made.seed}."
+        f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {counted(len(made.runs), 'system')},"
+        f" {how_many(len(made.queries), 'queries')}, {counted(found.passages, 'passage')}, seed {made.seed}."
     )
     if found.without_text:
-        tell(f"warning: {counted(found.without_text, 'passage')} of them without text: exam import passages FILE")
+        tell(f"warning: no text for {counted(found.without_text, 'passage')}. Import it: exam import passages FILE")
     tell(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
 
 
@@ -110,13 +116,13 @@ def design(
 @project_option
 @json_option
 def list_audits(project_path: Path | None, as_json: bool) -> None:
-    """List the audits of the project."""
+    """List audits."""
     with opened(project_path) as project:
         found = [(one, room.batches(project, one)) for one in room.audits(project)]
     print_rows(
         as_json,
         {"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]},
-        ("audit", "measure", "wants to know", "systems", "batches", "judged", "state"),
+        ("audit", "measure", "goal", "systems", "batches", "judged", "state"),
         [
             (
                 one.name,
@@ -135,25 +141,25 @@ def list_audits(project_path: Path | None, as_json: bool) -> None:
 @audit.command()
 @project_option
 @audit_option
-@click.option("--size", type=Whole(1), help="Passages to draw; as planned where not given.")
+@click.option("--size", type=Whole(1), help="Passages to draw (default: as planned).")
 @click.option("--twice", type=click.FloatRange(0, 1), default=0.0, show_default=True,
-              help="Share of them that a second person judges, too.")  # fmt: skip
+              help="Share of passages that a second assessor judges too.")  # fmt: skip
 @author_option
 @json_option
 def draw(
     project_path: Path | None, name: str | None, size: int | None, twice: float, author: str, as_json: bool
 ) -> None:
-    """Draw the next batch. What the source has judged is known and is not drawn."""
+    """Draw the next batch. Passages with a judgment in the source are not drawn."""
     with opened(project_path) as project:
         batch = room.draw(project, find_audit(project, name), author, size, twice)
     if as_json:
         print_json({"batch": batch.as_dict()})
         return
     tell(
-        f"Batch {batch.number}: {counted(batch.drawn, 'passage')} drawn of {batch.frame - batch.known:,},"
-        f" {batch.known:,} known before, {batch.doubled:,} to be judged twice."
+        f"Batch {batch.number}: {counted(batch.drawn, 'passage')} drawn of {batch.frame - batch.known:,}."
+        f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}."
     )
-    tell("Judge them on the Audit screen, or elsewhere: exam audit export -o FILE")
+    tell("Judge them on the Audit screen, or export them: exam audit export -o FILE")
 
 
 @audit.command()
@@ -161,7 +167,7 @@ def draw(
 @audit_option
 @json_option
 def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
-    """Say how far an audit is: its batches, and who judges."""
+    """Show the progress of an audit: batches and assessors."""
     with opened(project_path) as project:
         found = find_audit(project, name)
         drawn, people = room.batches(project, found), room.assessors(project, found)
@@ -174,7 +180,7 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
         return
     click.echo(f"{found.name}: {found.goal.says}, by {found.measure_title}{' (ended)' if found.ended else ''}")
     print_table(
-        ("batch", "drawn", "known", "judged", "cannot say", "skipped", "open", "twice", "state"),
+        ("batch", "drawn", "judged before", "judged", "cannot say", "skipped", "open", "twice", "state"),
         [
             (b.number, b.drawn, b.known, b.judged, b.cannot_say, b.skipped, b.open, b.judged_twice,
              "ended" if b.ended else "done" if b.done else "open")
@@ -184,7 +190,7 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
     if people:
         click.echo()
         print_table(
-            ("assessor", "at query", "judged", "cannot say", "skipped", "second", "looked"),
+            ("assessor", "current query", "judged", "cannot say", "skipped", "second judgments", "saw labels"),
             [(p.name, p.query_id, p.judged, p.cannot_say, p.skipped, p.second, p.looked) for p in people],
         )
 
@@ -192,14 +198,14 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
 @audit.command()
 @project_option
 @audit_option
-@click.option("-o", "--output", required=True, type=File(written=True), help="File to write; - for standard output.")
-@click.option("--form", type=click.Choice(SHEET_FORMS), default="tsv", show_default=True, help="Of the file.")
-@click.option("--assessor", metavar="NAME", help="Who takes them: their queries are dealt to nobody else.")
-@click.option("--most", type=Whole(1), help="About how many passages; queries are taken whole.")
+@click.option("-o", "--output", required=True, type=File(written=True), help="Output file; - for standard output.")
+@click.option("--form", type=click.Choice(SHEET_FORMS), default="tsv", show_default=True, help="Format of the output.")
+@click.option("--assessor", metavar="NAME", help="Assessor who gets the queries; other assessors do not get them.")
+@click.option("--most", type=Whole(1), help="Approximate number of passages; queries stay whole.")
 def export(
     project_path: Path | None, name: str | None, output: str, form: SheetForm, assessor: str | None, most: int | None
 ) -> None:
-    """Write the open passages of a batch into a file, to be judged elsewhere; exam audit import takes it in."""
+    """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     with opened(project_path) as project:
         sheet = room.sheet(
             project,
@@ -212,7 +218,7 @@ def export(
     if output == "-":
         sys.stdout.buffer.write(sheet.text.encode())
         return
-    tell(f"Wrote {output}: {counted(sheet.passages, 'passage')} of {sheet.queries:,} queries.")
+    tell(f"Wrote {output}: {counted(sheet.passages, 'passage')} of {how_many(sheet.queries, 'queries')}.")
 
 
 @audit.command(name="import")
@@ -222,9 +228,9 @@ def export(
 @author_option
 @json_option
 def import_(file: Path, project_path: Path | None, name: str | None, author: str, as_json: bool) -> None:
-    """Take in FILE with judgments of a batch: the sheet as exported, TSV, JSONL, or qrels.
+    """Import judgments of a batch from FILE: the exported sheet, TSV, JSONL or qrels.
 
-    All of it, or, where a line is refused, nothing. Taken in again, it changes nothing.
+    If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
     with opened(project_path) as project:
         done = room.take_in(project, find_audit(project, name), Source.of(file), author)
@@ -239,10 +245,10 @@ def import_(file: Path, project_path: Path | None, name: str | None, author: str
 @audit_option
 @author_option
 def give_back(project_path: Path | None, name: str | None, author: str) -> None:
-    """Give back the queries that --author holds, here and elsewhere; what is judged stays."""
+    """Release the queries that --author has, also in exported files. Judgments are kept."""
     with opened(project_path) as project:
         given = room.give_back(project, find_audit(project, name), author)
-    tell(f"{'1 query is' if given == 1 else f'{given:,} queries are'} free again.")
+    tell(f"Released: {how_many(given, 'queries')}.")
 
 
 @audit.command("end-batch")
@@ -250,11 +256,11 @@ def give_back(project_path: Path | None, name: str | None, author: str) -> None:
 @audit_option
 @author_option
 def end_batch(project_path: Path | None, name: str | None, author: str) -> None:
-    """End the newest batch with passages unjudged; intervals allow for that."""
+    """End the newest batch before all its passages are judged. Intervals account for that."""
     with opened(project_path) as project:
         found = find_audit(project, name)
         room.end_batch(project, found, author)
-    tell(f"The batch of '{found.name}' is ended.")
+    tell(f"Ended the newest batch of '{found.name}'.")
 
 
 @audit.command()
@@ -262,8 +268,8 @@ def end_batch(project_path: Path | None, name: str | None, author: str) -> None:
 @audit_option
 @author_option
 def end(project_path: Path | None, name: str | None, author: str) -> None:
-    """End an audit: nothing more is drawn or judged. Its board stays."""
+    """End an audit. No more passages are drawn or judged; the leaderboard is kept."""
     with opened(project_path) as project:
         found: Audit = find_audit(project, name)
         room.end_audit(project, found, author)
-    tell(f"The audit '{found.name}' is ended.")
+    tell(f"Ended the audit '{found.name}'.")

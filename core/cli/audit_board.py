@@ -17,19 +17,19 @@ from core.formats import read_small
 from core.labels import Policy
 from core.measures.audit import VARIANCES, Variance
 
-audit_option = click.option("--audit", "name", help="The audit; the newest that is not ended where not given.")
+audit_option = click.option("--audit", "name", help="Audit (default: the newest open one).")
 
 
 @click.command()
 @project_option
 @audit_option
 @click.option("--variance", type=click.Choice(VARIANCES), default="pool", show_default=True,
-              help="Whether intervals are about these queries, or about more of their kind.")  # fmt: skip
+              help="pool: intervals for these queries; queries: for similar queries too.")  # fmt: skip
 @click.option("--from", "file", type=File(path_type=Path), metavar="FILE",
-              help="Compute it from the file that a bundle has of the audit; no project is needed.")  # fmt: skip
+              help="Use the audit file of a bundle instead of a project.")  # fmt: skip
 @json_option
 def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None, as_json: bool) -> None:
-    """Print the audited board: machine score, audited score, interval, bias, and who cannot be told apart."""
+    """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
         found, apart = room.board_of(facts, variance), room.told_apart_of(facts, room.board_of(facts))
@@ -41,7 +41,7 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
         print_json(found.as_dict())
         return
     print_table(
-        ("rank", "run", found.measure, "low", "high", "machine", "its rank", "bias", "low", "high", "order"),
+        ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
         [
             (
                 s.rank,
@@ -68,11 +68,11 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
         tell("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
     if found.correlation is not None and found.kendall is not None:
         tell(
-            f"The machine's board with the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
-            f" Kendall's tau between {found.kendall[0]:z.2f} and {found.kendall[1]:z.2f}."
+            f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
+            f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
         )
     for group in found.groups:
-        tell(f"Not told apart: {', '.join(group)}.")
+        tell(f"Not separated: {', '.join(group)}.")
     if found.favour is not None:
         tell(found.favour.says)
 
@@ -82,29 +82,32 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
 @audit_option
 @json_option
 def curve(project_path: Path | None, name: str | None, as_json: bool) -> None:
-    """Say how many judgments the goal will need, and how wide intervals are with how many."""
+    """Estimate how many judgments the goal needs, and the width of the intervals."""
     with opened(project_path) as project:
         found = room.forecast(project, find_audit(project, name))
     if as_json:
         print_json(found.as_dict())
         return
     print_table(
-        ("judgments", "width", "without machine", "uniform, without"),
+        ("judgments", "width", "without grader", "uniform, without grader"),
         [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
     )
     if found.width is not None:
-        tell(f"The median width is {found.width:.4f} now.")
+        tell(f"Current median width: {found.width:.4f}.")
     tell(found.says)
 
 
 @click.command()
 @project_option
 @audit_option
-@click.option("--accept", metavar="NAME", help="Set the embedding grader up with the new cut points under this name.")
+@click.option("--accept", metavar="NAME", help="Save the embedding grader with the new cut points under this name.")
 @author_option
 @json_option
 def calibrate(project_path: Path | None, name: str | None, accept: str | None, author: str, as_json: bool) -> None:
-    """Say what each label means in judgments, and propose a min rating and cut points; nothing changes by itself."""
+    """Compare labels with judgments, and propose a min rating and cut points.
+
+    Without --accept, nothing changes.
+    """
     with opened(project_path) as project:
         audit = find_audit(project, name)
         found = room.calibration(project, audit)
@@ -115,7 +118,7 @@ def calibrate(project_path: Path | None, name: str | None, accept: str | None, a
     else:
         _print_calibration(found)
     if accept is not None:
-        tell(f"Set up '{accept}'. Next: {grade_command(accept)}")
+        tell(f"Saved '{accept}'. Next: {grade_command(accept)}")
 
 
 def _print_calibration(found: room.Calibration) -> None:
@@ -138,11 +141,11 @@ def _print_calibration(found: room.Calibration) -> None:
         ],
     )  # fmt: skip
     if found.balanced is not None and found.balanced != found.min_rating:
-        tell(f"Precision and recall are nearest at --min-rating {found.balanced}; it is {found.min_rating} now.")
+        tell(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
     if found.new_cuts:
-        tell(f"Cut points: {_cuts(found.new_cuts)} instead of {_cuts(found.cuts)}; --accept NAME sets them up.")
+        tell(f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)}). Save them with --accept NAME.")
     elif found.why_no_cuts:
-        tell(f"No cut points: {found.why_no_cuts}")
+        tell(f"No cut points proposed: {found.why_no_cuts}")
 
 
 def _cuts(cuts: tuple[float, ...]) -> str:
@@ -158,7 +161,7 @@ def _rate(share: room.Share) -> str | None:
 @audit_option
 @json_option
 def methods(project_path: Path | None, name: str | None, as_json: bool) -> None:
-    """Write the paragraph on the audit for a paper's methods section, with all numbers."""
+    """Show a paragraph about the audit for the methods section of a paper."""
     with opened(project_path) as project:
         said = room.methods(project, find_audit(project, name))
     if as_json:
@@ -172,7 +175,7 @@ def methods(project_path: Path | None, name: str | None, as_json: bool) -> None:
 @policy_options
 @json_option
 def roles(project_path: Path | None, policy: Policy, as_json: bool) -> None:
-    """Say who wrote the questions, who graded, and which systems use the same models."""
+    """List the models of questions, grader and systems, with warnings about overlap."""
     with opened(project_path) as project:
         found = room.circularity(project, policy)
     if as_json:

@@ -22,26 +22,26 @@ from core.bank import (
 from core.cli.drafts import discard, list_drafts, settle
 from core.cli.guests import File
 from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
-from core.errors import InputError, Report
+from core.errors import InputError, Report, unknown_name
 from core.formats import Source, read_bank
 from core.types import KINDS, Question
 
-note_option = click.option("--note", required=True, help="What changed and why.")
+note_option = click.option("--note", required=True, help="What changed and why; stored with the version.")
 
 
 @click.group()
 def bank() -> None:
-    """List, edit, save, compare and restore the question bank, and see what waits to be saved."""
+    """List, edit, save, compare and restore versions of the question bank."""
 
 
 @bank.command(name="list")
 @project_option
 @click.option("--query", help="Only the questions of this query.")
-@click.option("--version", type=Whole(), help="The bank as this version left it.")
+@click.option("--version", type=Whole(), help="Bank version (default: the newest).")
 @click.option("--versions", is_flag=True, help="List the saved versions instead.")
 @json_option
 def list_(project_path: Path | None, query: str | None, version: int | None, versions: bool, as_json: bool) -> None:
-    """List the questions, or the saved versions."""
+    """List questions or saved versions."""
     with opened(project_path) as project:
         if versions:
             saved = banks.versions(project)
@@ -66,12 +66,14 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
 @bank.command()
 @click.argument("question_id", required=False)
 @project_option
-@click.option("--add", "query", metavar="QUERY", help="Add a question to this query instead of editing one.")
-@click.option("--text", help="The new wording.")
-@click.option("--weight", type=float, help="From -1,000,000 to 1,000,000; 0 keeps it out, below 0 is to be avoided.")
-@click.option("--kind", type=click.Choice(list(KINDS)))
-@click.option("--subtopic", "subtopic_id")
-@click.option("--answer-key")
+@click.option("--add", "query", metavar="QUERY", help="Add a new question to this query.")
+@click.option("--text", help="New wording.")
+@click.option(
+    "--weight", type=float, help="Weight from -1,000,000 to 1,000,000; 0: ignored; negative: content to avoid."
+)
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Kind of question.")
+@click.option("--subtopic", "subtopic_id", help="Id of the subtopic; empty to clear it.")
+@click.option("--answer-key", help="Answer key; empty to clear it.")
 @click.option("--active/--retired", default=None, help="Restore or retire the question.")
 @note_option
 @author_option
@@ -90,12 +92,10 @@ def edit(
     author: str,
     as_json: bool,
 ) -> None:
-    """Change one question, or add one, and save the bank as a new version."""
+    """Edit or add one question, and save the bank as a new version."""
     if (question_id is None) == (query is None):
-        said = (
-            "Nothing says which question is meant." if query is None else "A question is named and one is to be added."
-        )
-        raise InputError("no-question-named", said, "Name a question, or --add QUERY.")
+        said = "No question was named." if query is None else "A question id and --add cannot be combined."
+        raise InputError("no-question-named", said, "Name a question, or use --add QUERY.")
     with opened(project_path) as project:
         before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
         given = {
@@ -116,7 +116,7 @@ def edit(
 
 @bank.command()
 @click.argument("question_id", metavar="QUESTION")
-@click.option("--into", "texts", multiple=True, required=True, help="A question in its place; twice or more.")
+@click.option("--into", "texts", multiple=True, required=True, help="Wording of a new question; give it twice or more.")
 @project_option
 @note_option
 @author_option
@@ -124,18 +124,21 @@ def edit(
 def split(
     question_id: str, texts: tuple[str, ...], project_path: Path | None, note: str, author: str, as_json: bool
 ) -> None:
-    """Retire one question for several, with equal shares of its weight, and save the bank as a new version."""
+    """Replace one question by several, and save the bank as a new version.
+
+    The new questions share the weight equally. The old question is retired.
+    """
     with opened(project_path) as project:
         changed = editing.split(_find(banks.questions(project), question_id), texts)
         version = banks.save(project, changed, _written(note), author)
         _say_saved(version, latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
     if not as_json:
-        tell(f"Each of the {len(changed) - 1} parts has the weight {changed[1].weight:g}.")
+        tell(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
 
 @bank.command()
 @click.argument("question_ids", nargs=-1, required=True, metavar="QUESTION...")
-@click.option("--into", "text", required=True, help="The question that asks for all of it.")
+@click.option("--into", "text", required=True, help="Wording of the merged question.")
 @project_option
 @note_option
 @author_option
@@ -143,7 +146,7 @@ def split(
 def merge(
     question_ids: tuple[str, ...], text: str, project_path: Path | None, note: str, author: str, as_json: bool
 ) -> None:
-    """Retire several questions of a query for one, and save the bank as a new version."""
+    """Replace several questions of a query by one, and save the bank as a new version."""
     with opened(project_path) as project:
         known = banks.questions(project)
         changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
@@ -155,12 +158,12 @@ def _find(questions: list[Question], question_id: str) -> Question:
     for question in questions:
         if question.question_id == question_id:
             return question
-    raise InputError("unknown-question", f"There is no question {question_id}.", "See exam bank list.")
+    raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
 
 
 def _written(note: str) -> str:
     if not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Say what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
     return note
 
 
@@ -168,7 +171,7 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) 
     if as_json:
         print_json({"version": newest, "saved": version is not None, **more})
     else:
-        tell(f"Saved bank version {version}." if version else f"Nothing differs from version {newest}.")
+        tell(f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}.")
 
 
 @bank.command()
@@ -178,10 +181,10 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) 
 @author_option
 @json_option
 def save(file: Path | None, project_path: Path | None, note: str, author: str, as_json: bool) -> None:
-    """Save the questions of FILE as a new bank version; questions it does not name stay as they are.
+    """Save the questions of FILE, or your unsaved changes, as a new bank version.
 
-    They are your wordings. The bank that grades were made with is imported: exam import bank FILE.
-    Without FILE, save what you have changed on the screen or accepted (see exam bank drafts).
+    Questions that are not in FILE stay unchanged. You are recorded as the author of the wordings in FILE. To import the
+    bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
     """
     if file is None:
         with opened(project_path) as project:
@@ -190,7 +193,7 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
         return
     report = Report()
     read = read_bank(Source.of(file), report)
-    report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
+    report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     with opened(project_path) as project:
         questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
         version = banks.save(project, questions, _written(note), author)
@@ -199,8 +202,8 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
 
 @bank.command()
 @project_option
-@click.option("--from", "before", type=Whole(), required=True, help="The version before.")
-@click.option("--to", "after", type=Whole(), help="The version after; the newest where not given.")
+@click.option("--from", "before", type=Whole(), required=True, help="Earlier version.")
+@click.option("--to", "after", type=Whole(), help="Later version (default: the newest).")
 @json_option
 def diff(project_path: Path | None, before: int, after: int | None, as_json: bool) -> None:
     """Compare two bank versions question by question."""
@@ -233,7 +236,7 @@ def _marked(old: Question, new: Question) -> str:
 
 @bank.command()
 @project_option
-@click.option("--version", type=Whole(), required=True, help="The version to bring back.")
+@click.option("--version", type=Whole(), required=True, help="Version to restore.")
 @click.option("--question", "questions", multiple=True, help="Only this question; may be repeated.")
 @note_option
 @author_option
@@ -241,7 +244,7 @@ def _marked(old: Question, new: Question) -> str:
 def restore(
     project_path: Path | None, version: int, questions: tuple[str, ...], note: str, author: str, as_json: bool
 ) -> None:
-    """Bring back an earlier version, or some of its questions, as a new version."""
+    """Restore an earlier version, or some of its questions, as a new version."""
     with opened(project_path) as project:
         for question_id in questions:
             _find(banks.questions(project), question_id)

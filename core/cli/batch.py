@@ -41,26 +41,26 @@ def grade_in_batches(
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         keys = send(project, grader, request, current_author(), tell_of_calls())
-    _follow(project_path, chosen, keys, "Nothing is missing that is not on its way.", not no_wait, as_json)
+    _follow(project_path, chosen, keys, "All pairs are graded or already sent.", not no_wait, as_json)
 
 
 @click.group()
 def batch() -> None:
-    """Batches of calls at an endpoint: what exam grade --batch sent."""
+    """List, fetch and cancel the batches of calls that exam grade --batch sent."""
 
 
 @batch.command()
 @project_option
 @json_option
 def status(project_path: Path | None, as_json: bool) -> None:
-    """List the batches of jobs that wait for them, as they were when they were looked at last."""
+    """List the open batches with their state at the last check."""
     with opened(project_path) as project:
         waiting = [job for job in jobs(project) if job.state == "waiting"]
         found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
     print_rows(
         as_json,
         {"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]},
-        ("job", "grader", "batch", "state", "calls", "made", "told"),
+        ("job", "grader", "batch", "state", "calls", "done", "message"),
         [
             (
                 str(job.key),
@@ -79,25 +79,25 @@ def status(project_path: Path | None, as_json: bool) -> None:
 @batch.command()
 @project_option
 @grader_options
-@click.option("--wait", is_flag=True, help="Until nothing is left to wait for.")
+@click.option("--wait", is_flag=True, help="Wait until all batches are finished.")
 @json_option
 def fetch(project_path: Path | None, chosen: GraderChoice, wait: bool, as_json: bool) -> None:
-    """Look at a grader's batches, take in those that are over, and send the calls that follow from them."""
+    """Import the results of a grader's finished batches, and send follow-up calls."""
     with opened(project_path) as project:
         close_unfinished(project)
         keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
-    _follow(project_path, chosen, keys, "No batches of this grader are under way.", wait, as_json)
+    _follow(project_path, chosen, keys, "This grader has no open batches.", wait, as_json)
 
 
 @batch.command(name="cancel")
 @project_option
 @grader_options
 def cancel_all(project_path: Path | None, chosen: GraderChoice) -> None:
-    """Let no more calls of a grader's batches be made; what was made is paid for, and taken in by exam batch fetch."""
+    """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
     with opened(project_path) as project:
         close_unfinished(project)
         now = cancel(project, chosen.make(project), current_author())
-    tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. Nothing is under way any more.")
+    tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open.")
 
 
 def _follow(
@@ -131,7 +131,7 @@ def _follow(
     with opened(project_path) as project:
         final = outcome(project, keys)
     if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
     if as_json:
         print_json({"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)})
     else:
@@ -140,4 +140,4 @@ def _follow(
 
 
 def _said(now: Standing) -> str:
-    return f"{now.said}. Run exam batch fetch with the same grader, or exam grade --batch, to take the rest in."
+    return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"

@@ -29,17 +29,17 @@ from core.review import changes as changes_between
 
 @click.command()
 @project_option
-@click.option("--from", "before", type=Whole(), help="The bank version before; that of the policy where not given.")
-@click.option("--to", "after", type=Whole(), help="The bank version after; that of the policy where not given.")
-@click.option("--to-grader", help="The grader after, where it is another.")
-@click.option("--to-min-rating", type=Whole(), help="The min rating after, where it is another.")
-@click.option("--to-label", metavar="max|support:M|mean", help="The label rule after, where it is another.")
-@click.option("--to-weighted/--to-unweighted", default=None, help="The use of weights after, where it is another.")
-@click.option("--to-overrides/--to-no-overrides", default=None, help="Overrides count after, or not, where it differs.")
-@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Orders the systems.")
-@click.option("--against", help="Judgments or board; adds the shift in correlation with it.")
+@click.option("--from", "before", type=Whole(), help="Bank version before (default: --bank-version).")
+@click.option("--to", "after", type=Whole(), help="Bank version after (default: --bank-version).")
+@click.option("--to-grader", help="Grader after, if different.")
+@click.option("--to-min-rating", type=Whole(), help="Min rating after, if different.")
+@click.option("--to-label", metavar="max|support:M|mean", help="Label rule after, if different.")
+@click.option("--to-weighted/--to-unweighted", default=None, help="Use of weights after, if different.")
+@click.option("--to-overrides/--to-no-overrides", default=None, help="Use of overrides after, if different.")
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure that orders the systems.")
+@click.option("--against", help="Judgment source or leaderboard; adds the correlation with it before and after.")
 @queries_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print the labels that differ as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the labels that flip as CSV.")
 @policy_options
 @json_option
 def changes(
@@ -58,12 +58,12 @@ def changes(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Say which labels flip between two states, why, and which systems move.
+    """Compare labels and systems before and after a change.
 
-    The policy options describe the state before; --to and the --to- options say what is other in the state after.
+    The scoring-settings options describe the state before. --to and the --to- options describe the state after.
     """
     if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "The changes are printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
     # Without a version of its own, a state has that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
     old = replace(policy, bank_version=versions[0])
@@ -77,9 +77,9 @@ def changes(
     named = {name: value for name, value in others.items() if value is not None}
     new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
     if (before is None) != (after is None):
-        raise InputError("option-missing", "--from and --to go together.", "Give both, or neither and a --to- option.")
+        raise InputError("option-missing", "--from and --to go together.", "Use both, or another --to- option instead.")
     if before is None and not named:
-        raise InputError("same-states", "The two states are the same.", "Give --from and --to, or a --to- option.")
+        raise InputError("same-states", "The two states are the same.", "Use --from and --to, or a --to- option.")
     with opened(project_path) as project:
         found = state_changes(project, old, new, measure, against, queries)
         if as_csv:
@@ -91,11 +91,11 @@ def changes(
         return
     if found.flips:
         print_table(
-            ("query", "passage", "before", "after", "because of"),
+            ("query", "passage", "before", "after", "cause"),
             [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
         )
-    waiting = "" if to_grade is None else f"; {to_grade:,} pairs are not graded yet"
-    tell(f"{'1 label differs' if len(found.flips) == 1 else f'{len(found.flips):,} labels differ'}{waiting}.")
+    waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
+    tell(f"Labels that flip: {len(found.flips):,}.{waiting}")
     if found.no_board:
         tell(found.no_board)
     print_table(

@@ -65,10 +65,10 @@ def sides_options(command: Callable[..., Any]) -> Callable[..., Any]:
     found = policy_options(with_sides)
     for option in (
         click.option(
-            "--against-person", metavar="NAME", help="Compare the grader's ratings with a person's overrides."
+            "--against-person", metavar="NAME", help="Compare the grader's ratings with an assessor's overrides."
         ),
         click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels."),
-        click.option("--source", help="The judgments to compare with; the first source where not given."),
+        click.option("--source", help="Source of the judgments (default: the first)."),
     ):
         found = option(found)
     return found
@@ -76,17 +76,17 @@ def sides_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def disagreements() -> None:
-    """List disagreements, settle them, open them again, and read the record of it."""
+    """List, resolve and reopen disagreements, and show their history."""
 
 
 @disagreements.command(name="list")
 @project_option
-@click.option("--query", "query_id", help="Only those of this query.")
+@click.option("--query", "query_id", help="Only this query.")
 @click.option("--order", type=click.Choice(get_args(Order)), default="worst", show_default=True,
-              help="Worst first, one side higher, or what could change the board or kappa most.")  # fmt: skip
-@click.option("--settled", "show_settled", is_flag=True, help="Settled ones too.")
-@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
-@click.option("--offset", type=Whole(0), default=0, help="Pass over so many.")
+              help="Worst first, one side higher first, or largest effect on leaderboard or kappa first.")  # fmt: skip
+@click.option("--settled", "show_settled", is_flag=True, help="Show resolved ones too.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="Number of rows.")
+@click.option("--offset", type=Whole(0), default=0, help="Number of rows to skip.")
 @sides_options
 @json_option
 def list_(
@@ -100,7 +100,7 @@ def list_(
     right: Side,
     as_json: bool,
 ) -> None:
-    """List the passages on which labels and judgments, two graders, or a grader and a person disagree."""
+    """List passages whose labels differ from judgments, another grader or overrides."""
     with opened(project_path) as project:
         if query_id is not None:
             check_queries(project, [query_id])
@@ -115,7 +115,7 @@ def list_(
         return
     click.echo(f"{names[0]} against {names[1]}")
     print_table(
-        ("query", "passage", "question", "left", "right", "given by", "settled by"),
+        ("query", "passage", "question", "left", "right", "cause", "resolved by"),
         [
             (
                 row.pair.query_id,
@@ -129,7 +129,7 @@ def list_(
             for row in found.rows
         ],
     )
-    tell(f"{len(found.rows):,} of {found.total:,} disagreements; {found.hidden:,} settled ones are left out.")
+    tell(f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}.")
 
 
 @disagreements.command()
@@ -137,10 +137,10 @@ def list_(
 @click.argument("passage_id", metavar="PASSAGE")
 @project_option
 @click.option("--by", type=click.Choice(WAYS), required=True,
-              help="An override, an edit that is to come, a dispute of the judgment, a comment.")  # fmt: skip
-@click.option("--reason", required=True, help="Why, or the comment.")
-@click.option("--question", "question_id", help="The question that is overridden, or to be reworded.")
-@click.option("--rating", type=Whole(), help="Of the override, 0 to 5.")
+              help="override: new rating; edit: planned edit; dispute: wrong judgment; comment.")  # fmt: skip
+@click.option("--reason", required=True, help="Reason, or text of the comment.")
+@click.option("--question", "question_id", help="Question to override or to reword.")
+@click.option("--rating", type=Whole(), help="Rating of the override, 0 to 5.")
 @author_option
 @sides_options
 def settle(
@@ -155,14 +155,14 @@ def settle(
     left: Side,
     right: Side,
 ) -> None:
-    """Settle the disagreement on PASSAGE for QUERY."""
+    """Resolve the disagreement on PASSAGE for QUERY."""
     with opened(project_path) as project:
         row = _row(project, left, right, query_id, passage_id, question_id)
         case = case_of(project, left, right, row.pair)
         if by == "override":
             if question_id is None or rating is None:
                 raise InputError(
-                    "option-missing", "An override is of a question and has a rating.", "Give --question and --rating."
+                    "option-missing", "An override needs a question and a rating.", "Use --question and --rating."
                 )
             settle_by_override(project, case, [question_id], rating, reason, author)
         elif by == "edit":
@@ -171,16 +171,16 @@ def settle(
             settle_by_dispute(project, case, _judged(project, left, right), reason, author)
         else:
             settle_by_comment(project, case, reason, author)
-    tell("Settled. It stays in the record: exam disagreements record")
+    tell("Resolved. See exam disagreements record.")
 
 
 @disagreements.command()
 @click.argument("query_id", metavar="QUERY")
 @click.argument("passage_id", metavar="PASSAGE")
 @project_option
-@click.option("--reason", default="", help="Why.")
-@click.option("--question", "question_id", help="Where a grader is compared with a person: the question.")
-@click.option("--withdraw-override", is_flag=True, help="Withdraw the override that settled it, too.")
+@click.option("--reason", default="", help="Reason.")
+@click.option("--question", "question_id", help="Question, with --against-person.")
+@click.option("--withdraw-override", is_flag=True, help="Withdraw the override that resolved it too.")
 @author_option
 @sides_options
 def reopen(
@@ -194,7 +194,7 @@ def reopen(
     left: Side,
     right: Side,
 ) -> None:
-    """Put a settled disagreement back into the list."""
+    """Reopen a resolved disagreement."""
     with opened(project_path) as project:
         names = [side_name(project, side) for side in (left, right)]
         done = [
@@ -204,20 +204,22 @@ def reopen(
         ]
         if not done:
             raise InputError(
-                "not-settled", f"Nothing is settled on {passage_id} for {query_id}.", "See exam disagreements record."
+                "not-settled",
+                f"No resolved disagreement on {passage_id} for {query_id}.",
+                "See exam disagreements record.",
             )
         withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
-    tell("Open again." + (" The override is withdrawn." if withdrawn else ""))
+    tell("Reopened." + (" The override was withdrawn." if withdrawn else ""))
 
 
 @disagreements.command()
 @project_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option
 def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
-    """Print every act about any disagreement."""
+    """Show all actions on disagreements."""
     if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "The record is printed in one form.", "Give --csv or --json.")
+        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
     with opened(project_path) as project:
         if as_csv:
             click.echo(record_csv(project), nl=False)
@@ -226,7 +228,7 @@ def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
     print_rows(
         as_json,
         {"acts": [asdict(one) for one in found]},
-        ("when", "who", "act", "query", "passage", "question", "reason", "settled"),
+        ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
         [
             (
                 f"{one.made_at:%Y-%m-%d %H:%M}",
@@ -253,7 +255,7 @@ def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: s
     if not found:
         raise InputError(
             "no-open-disagreement",
-            f"There is no open disagreement on {passage_id} for {query_id}.",
+            f"No open disagreement on {passage_id} for {query_id}.",
             "See exam disagreements list.",
         )
     return found[0]
@@ -265,6 +267,6 @@ def _judged(project: Project, left: Side, right: Side) -> str:
             return find_source(project, side.source)
     raise InputError(
         "no-judgment-to-dispute",
-        "Neither side is a judgment that could be disputed.",
-        "Settle it by comment, edit or override.",
+        "Neither side has judgments to dispute.",
+        "Use --by comment, edit or override.",
     )

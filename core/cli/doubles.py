@@ -46,25 +46,29 @@ from core.review import (
 from core.text import how_many
 
 _QUERY = click.argument("query_id", metavar="QUERY")
-_NUMBER = click.option("--number", type=Whole(), help="Which one, where the query has several: see exam double list.")
+_NUMBER = click.option(
+    "--number", type=Whole(), help="Number of the assignment, if the query has several: see exam double list."
+)
 _PASSAGE = click.option("--passage", "passage_id", required=True, help="Id of the passage.")
-_QUESTION = click.option("--question", "question_id", help="Id of the question whose rating is meant; else judgments.")
+_QUESTION = click.option(
+    "--question", "question_id", help="Id of the question whose rating is meant (default: judgment of the passage)."
+)
 
 
 @click.group()
 def double() -> None:
-    """Queries that several people judge without seeing what the others give."""
+    """Assign queries to several assessors who judge them blindly."""
 
 
 @double.command()
 @_QUERY
 @project_option
-@click.option("--to", "people", multiple=True, help="Ask this person, by name; can be given repeatedly.")
-@click.option("--wanted", type=int, help="How many are to judge; others may claim what is free. 2 at least.")
-@click.option("--passage", "passages", multiple=True, help="Only this passage; can be given repeatedly.")
-@click.option("--sample", type=int, help="Only so many passages of the pool, drawn at random.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the draw.")
-@click.option("--adjudicator", help="Who may decide what differs, beside the organizers.")
+@click.option("--to", "people", multiple=True, help="Name of an assessor; may be repeated.")
+@click.option("--wanted", type=int, help="Number of assessors, at least 2; other assessors can claim free places.")
+@click.option("--passage", "passages", multiple=True, help="Only this passage; may be repeated.")
+@click.option("--sample", type=int, help="Number of passages drawn at random from the pool.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the draw.")
+@click.option("--adjudicator", help="Person who may adjudicate, besides the organizers.")
 @author_option
 def assign(
     query_id: str,
@@ -77,9 +81,9 @@ def assign(
     adjudicator: str | None,
     author: str,
 ) -> None:
-    """Let several people judge QUERY, or some of its passages, blindly."""
+    """Assign QUERY, or some of its passages, to several assessors for blind judging."""
     if passages and sample is not None:
-        raise click.UsageError("--passage and --sample exclude each other.")
+        raise click.UsageError("--passage and --sample cannot be combined. Use one of them.")
     with opened(project_path) as project:
         chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
         number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
@@ -92,36 +96,36 @@ def assign(
 @project_option
 @author_option
 def claim(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
-    """Take part in the double assignment of QUERY."""
+    """Join the double assignment of QUERY."""
     with opened(project_path) as project:
         claim_double(project, query_id, author, number)
-    tell(f"{author} judges {query_id} blindly. To take that back: exam double decline {query_id}")
+    tell(f"{author} joined the double assignment of {query_id}. To leave it: exam double decline {query_id}")
 
 
 @double.command()
 @_QUERY
 @_NUMBER
 @project_option
-@click.option("--reason", default="", help="Why; organizers see it.")
+@click.option("--reason", default="", help="Reason, shown to organizers.")
 @author_option
 def decline(query_id: str, number: int | None, project_path: Path | None, reason: str, author: str) -> None:
-    """Take no part, or no longer, in the double assignment of QUERY."""
+    """Decline or leave the double assignment of QUERY."""
     with opened(project_path) as project:
         decline_double(project, query_id, author, reason, number)
-    tell(f"{author} takes no part in {query_id}. To take that back: exam double claim {query_id}")
+    tell(f"{author} is not in the double assignment of {query_id}. To join it: exam double claim {query_id}")
 
 
 @double.command()
 @_QUERY
 @_NUMBER
 @project_option
-@click.option("--person", required=True, help="Their name.")
+@click.option("--person", required=True, help="Name of the assessor.")
 @author_option
 def release(query_id: str, number: int | None, project_path: Path | None, person: str, author: str) -> None:
-    """Let somebody take part no longer in the double assignment of QUERY."""
+    """Remove an assessor from the double assignment of QUERY."""
     with opened(project_path) as project:
         release_double(project, query_id, person, author, number)
-    tell(f"{person} takes no part in {query_id} any more.")
+    tell(f"Removed {person} from the double assignment of {query_id}.")
 
 
 @double.command()
@@ -130,19 +134,18 @@ def release(query_id: str, number: int | None, project_path: Path | None, person
 @project_option
 @author_option
 def end(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
-    """End the double assignment of QUERY: what everybody gave is open, and counts as anywhere else."""
+    """End the double assignment of QUERY. All its judgments become visible and count."""
     with opened(project_path) as project:
         end_double(project, query_id, author, number)
         rest = sum(one.query_id == query_id for one in doubles(project))
-    left = f"in {how_many(rest, 'double assignments')} still" if rest else "not doubly assigned any more"
-    tell(f"{query_id} is {left}.")
+    tell(f"Ended. Open double assignments of {query_id}: {rest:,}.")
 
 
 @double.command(name="list")
 @project_option
 @json_option
 def list_doubles(project_path: Path | None, as_json: bool) -> None:
-    """List the double assignments that are open, and who takes part."""
+    """List open double assignments and their assessors."""
     with opened(project_path) as project:
         found = doubles(project)
     if as_json:
@@ -150,7 +153,7 @@ def list_doubles(project_path: Path | None, as_json: bool) -> None:
         print_json({"doubles": [{"number": one.key} | {name: asdict(one)[name] for name in kept} for one in found]})
         return
     print_table(
-        ("query", "number", "passages", "wanted", "take part", "adjudicator"),
+        ("query", "number", "passages", "wanted", "assessors", "adjudicator"),
         [
             (one.query_id, one.key, "all" if one.passages is None else len(one.passages), one.wanted,
              ", ".join(one.present), one.adjudicator or "organizers")
@@ -161,10 +164,10 @@ def list_doubles(project_path: Path | None, as_json: bool) -> None:
 
 @double.command()
 @project_option
-@click.option("--query", "query_id", help="In this query alone.")
+@click.option("--query", "query_id", help="Only this query.")
 @json_option
 def agreement(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
-    """How well people agree where two or more of them judged or rated the same: each pair, and all together."""
+    """Compare the judgments and ratings of assessors, in pairs and all together."""
     with opened(project_path) as project:
         found = between_people(project, query_id)
     print_rows(
@@ -215,29 +218,28 @@ def _number(coefficient: Coefficient) -> str:
 
 def _said(one: Double) -> str:
     what = "" if one.passages is None else f" ({how_many(len(one.passages), 'passages')})"
-    free = f", {one.free} may claim it" if one.free else ""
-    return f"{one.query_id}{what} is judged blindly by {', '.join(one.present) or 'nobody yet'}{free}."
+    return f"{one.query_id}{what}: assigned to {', '.join(one.present) or 'no assessor yet'}. Free places: {one.free}."
 
 
 @click.group()
 def adjudicate() -> None:
-    """Decide what counts where several people gave something for the same."""
+    """Adjudicate passages and questions with judgments of several assessors."""
 
 
 @adjudicate.command(name="list")
 @project_option
-@click.option("--query", "query_id", help="In this query alone.")
-@click.option("--state", type=click.Choice(get_args(Standing)), help="Only what stands so: " + "; ".join(
+@click.option("--query", "query_id", help="Only this query.")
+@click.option("--state", type=click.Choice(get_args(Standing)), help="Only this state. " + "; ".join(
     f"{name}: {about}" for name, about in STANDINGS.items()) + ".")  # fmt: skip
 @json_option
 def list_contested(project_path: Path | None, query_id: str | None, state: Standing | None, as_json: bool) -> None:
-    """List what several people gave for the same, and what was decided: what awaits a decision first."""
+    """List judgments of several assessors, and the decisions; undecided ones first."""
     with opened(project_path) as project:
         found = [one for one in contested(project, query_id) if state in (None, one.standing)]
     print_rows(
         as_json,
         {"contested": [_shown(one) for one in found]},
-        ("state", "query", "passage", "question", "given", "decided"),
+        ("state", "query", "passage", "question", "judgments", "decision"),
         [
             (
                 one.standing,
@@ -263,17 +265,17 @@ def _shown(one: Contested) -> dict[str, object]:
 @_PASSAGE
 @_QUESTION
 @click.option("--value", type=int, required=True, help="0 to 3 for a judgment, 0 to 5 for a rating.")
-@click.option("--reason", required=True, help="Why.")
+@click.option("--reason", required=True, help="Reason of the decision.")
 @project_option
 @author_option
 def decide_one(
     query_id: str, passage_id: str, question_id: str | None, value: int, reason: str, project_path: Path | None,
     author: str,
 ) -> None:  # fmt: skip
-    """Decide on one passage of QUERY, or on one of its questions: the decision is what counts."""
+    """Adjudicate a passage of QUERY, or one of its questions. Only the decision counts."""
     with opened(project_path) as project:
         decide(project, (query_id, passage_id, question_id), value, reason, author)
-    tell("Decided. To take that back: exam adjudicate undo")
+    tell("Decided. To withdraw the decision: exam adjudicate undo")
 
 
 @adjudicate.command()
@@ -281,9 +283,9 @@ def decide_one(
 @project_option
 @author_option
 def accept(query_id: str, project_path: Path | None, author: str) -> None:
-    """Decide on QUERY what all gave alike, wherever nobody has decided yet."""
+    """Accept all equal judgments for QUERY that have no decision yet."""
     with opened(project_path) as project:
-        tell(f"{how_many(accept_agreed(project, query_id, author), 'decisions')} made.")
+        tell(f"Recorded: {how_many(accept_agreed(project, query_id, author), 'decisions')}.")
 
 
 @adjudicate.command()
@@ -293,10 +295,10 @@ def accept(query_id: str, project_path: Path | None, author: str) -> None:
 @project_option
 @author_option
 def undo(query_id: str, passage_id: str, question_id: str | None, project_path: Path | None, author: str) -> None:
-    """Take the decision back that stands on a passage of QUERY or one of its questions."""
+    """Withdraw the decision on a passage of QUERY, or on one of its questions."""
     with opened(project_path) as project:
         undo_decision(project, (query_id, passage_id, question_id), author)
-    tell("It awaits adjudication again.")
+    tell("Withdrawn. Adjudication is open again.")
 
 
 @adjudicate.command()
@@ -306,7 +308,7 @@ def undo(query_id: str, passage_id: str, question_id: str | None, project_path: 
 @project_option
 @json_option
 def history(query_id: str, passage_id: str, question_id: str | None, project_path: Path | None, as_json: bool) -> None:
-    """Everything that was decided and taken back on a passage of QUERY or one of its questions, newest first."""
+    """List all decisions on a passage of QUERY, or one of its questions, newest first."""
     with opened(project_path) as project:
         found = decisions(project, (query_id, passage_id, question_id))
     print_rows(
@@ -317,7 +319,7 @@ def history(query_id: str, passage_id: str, question_id: str | None, project_pat
             (
                 f"{one.stated_at:%Y-%m-%d %H:%M}",
                 one.author,
-                "taken back" if one.value is None else one.value,
+                "withdrawn" if one.value is None else one.value,
                 one.reason,
             )
             for one in found

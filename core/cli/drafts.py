@@ -17,10 +17,10 @@ from core.errors import InputError
 
 @click.command(name="drafts")
 @project_option
-@click.option("--who", metavar="NAME", help="Only those of this person.")
+@click.option("--who", metavar="NAME", help="Only changes of this person.")
 @json_option
 def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> None:
-    """List what people have changed and not saved: exam bank save --author NAME saves it."""
+    """List unsaved changes. Save them with exam bank save --author NAME."""
     with opened(project_path) as project:
         saved = {question.question_id: question for question in questions(project)}
         found = [
@@ -35,44 +35,47 @@ def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> No
         print_json({"drafts": [dict(zip(fields, (by, asdict(q), *rest), strict=True)) for by, q, *rest in found]})
         return
     print_table(
-        ("author", "question", "what", "conflict", "text"),
+        ("author", "question", "change", "conflict", "text"),
         [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
     )
 
 
 @click.command()
 @click.argument("question_ids", nargs=-1, metavar="QUESTION...")
-@click.option("--all", "everything", is_flag=True, help="Discard all that this person has not saved.")
+@click.option("--all", "everything", is_flag=True, help="Discard all unsaved changes of this person.")
 @project_option
 @author_option
 def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path | None, author: str) -> None:
-    """Discard unsaved changes of a person; on the screen, Undo brings them back."""
+    """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
     if bool(question_ids) == everything:
-        raise InputError("option-missing", "Nothing says what is to be discarded.", "Name questions, or give --all.")
+        raise InputError("option-missing", "No question was named.", "Name questions, or use --all.")
     with opened(project_path) as project:
         mine = bank.drafts(project, author)
-        _check(question_ids, mine, f"{author} has no unsaved change of")
+        _check(question_ids, mine, f"{author} has no unsaved changes to")
         take_back(project, author, question_ids or None)
-    tell(f"{counted(len(question_ids) or len(mine), 'change')} of {author} discarded.")
+    tell(f"Discarded {counted(len(question_ids) or len(mine), 'change')} of {author}.")
 
 
 @click.command()
 @click.argument("question_ids", nargs=-1, required=True, metavar="QUESTION...")
 @click.option(
-    "--keep", type=click.Choice(["mine", "theirs"]), required=True, help="Your wording, or the one that was saved."
+    "--keep",
+    type=click.Choice(["mine", "theirs"]),
+    required=True,
+    help="mine: your unsaved wording; theirs: the saved wording.",
 )
 @project_option
 @author_option
 def settle(
     question_ids: tuple[str, ...], keep: Literal["mine", "theirs"], project_path: Path | None, author: str
 ) -> None:
-    """Choose a wording for questions that somebody else saved while you had changed them."""
+    """Resolve conflicts with wordings that another person saved."""
     with opened(project_path) as project:
         crossed = [one.mine.question_id for one in conflicts(project, author)]
-        _check(question_ids, crossed, f"Nobody else saved what {author} changed of")
+        _check(question_ids, crossed, f"{author} has no conflict in")
         for question_id in question_ids:
             bank.settle(project, author, question_id, keep)
-    tell(f"{counted(len(question_ids), 'question')} settled: exam bank save saves what is left of your changes.")
+    tell(f"Resolved: {counted(len(question_ids), 'question')}. To save your remaining changes: exam bank save")
 
 
 def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:

@@ -28,12 +28,20 @@ from core.text import said_interval
 @click.command("exam-board")
 @project_option
 @click.option("--query", "query_id", help="Only items of this query.")
-@click.option("--student", "names", multiple=True, help="Only this student; may be repeated.")
-@click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
-@click.option("--best-of", type=click.Choice(["icl"]), help="Models by retrievals, each the best of its worked items.")
-@click.option("--by", type=click.Choice(["topic"]), help="Accuracy by topic.")
-@click.option("--least", type=Whole(1), default=LEAST, show_default=True, help="Answers to a topic that are shown.")
-@click.option("--compare", "test", type=click.Choice(TESTS), help="Every two students, paired by item, after Holm.")
+@click.option("--student", "names", multiple=True, help="Only this examinee; may be repeated.")
+@click.option("--bank-version", type=Whole(), help="Bank version (default: the newest).")
+@click.option(
+    "--best-of",
+    type=click.Choice(["icl"]),
+    help="Models by context mode, each with its best number of worked examples.",
+)
+@click.option("--by", type=click.Choice(["topic"]), help="Show accuracy by topic.")
+@click.option(
+    "--least", type=Whole(1), default=LEAST, show_default=True, help="Fewest answers for a topic to be shown."
+)
+@click.option(
+    "--compare", "test", type=click.Choice(TESTS), help="Compare all pairs of examinees by item, with Holm correction."
+)
 @json_option
 def exam_board(
     project_path: Path | None,
@@ -46,10 +54,10 @@ def exam_board(
     test: Test | None,
     as_json: bool,
 ) -> None:
-    """Say what share of its answers each student gets right, with intervals and with failures as wrong."""
+    """Show the exam leaderboard: accuracy of each examinee, with intervals."""
     if sum(one is not None for one in (best_of, by, test)) > 1:
         raise InputError(
-            "options-exclude-each-other", "--best-of, --by and --compare are different boards.", "Ask for one of them."
+            "options-exclude-each-other", "--best-of, --by and --compare cannot be combined.", "Use one of them."
         )
     with opened(project_path) as project:
         found = responses(project, names or None, None, query_id, bank_version)
@@ -67,7 +75,7 @@ def _print_board(board: list[Row], as_json: bool) -> None:
     print_rows(
         as_json,
         {"students": [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]},
-        ("student", "accuracy", "95 % interval", "answered", "failed", "missing", "failed as wrong"),
+        ("examinee", "accuracy", "95 % interval", "answered", "failed", "not asked", "failed as wrong"),
         [
             (
                 row.student.name,
@@ -106,7 +114,7 @@ def _print_topics(found: Responses, least: int, as_json: bool) -> None:
         print_json({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
         return
     print_table(
-        ("student", "topic", "accuracy", "95 % interval", "n"),
+        ("examinee", "topic", "accuracy", "95 % interval", "answers"),
         [
             (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
             for row in rows
@@ -114,7 +122,7 @@ def _print_topics(found: Responses, least: int, as_json: bool) -> None:
         ],
     )
     if not rows:
-        tell(f"No topic has {counted(least, 'answer')} of a student.")
+        tell(f"No topic has {counted(least, 'answer')} of an examinee.")
 
 
 def _print_comparisons(found: list[Comparison], test: Test, as_json: bool) -> None:

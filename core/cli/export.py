@@ -96,8 +96,8 @@ def export_folder(project: Project, what: str, asked: Asked) -> None:
     if asked.output == "-":
         raise InputError(
             "folder-to-standard-output",
-            "A folder cannot go to standard output.",
-            "Name a folder; a project can go to a .zip file.",
+            "A folder cannot be written to standard output.",
+            "Name a folder, or for a project a .zip file.",
         )
     if what == "grades":
         at_a_shell()
@@ -115,7 +115,9 @@ def _qrels(project: Project, asked: Asked) -> bytes:
         _check(project, asked)
     elif asked.save_manifest or asked.require_complete:
         raise InputError(
-            "no-manifest-of-kind", "Judgments are exported as they came: they have no manifest.", "Leave --source away."
+            "no-manifest-of-kind",
+            "--save-manifest and --require-complete apply to labels, not to judgments.",
+            "Remove --source.",
         )
     if asked.save_manifest is not None:
         publication = publish(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
@@ -136,35 +138,33 @@ def _check(project: Project, asked: Asked) -> None:
     """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
     state = readiness(project, basis(project, asked.policy))
     if passages := state.speaking_passages:
-        speak = "speaks" if passages == 1 else "speak"
-        tell(f"note: {counted(passages, 'pooled passage')} {speak} to the grader: see exam passages --speaking")
+        tell(f"note: {counted(passages, 'pooled passage')} with text for the grader. See exam passages --speaking")
     if state.complete:
         return
     gaps = []
     if state.ungraded or state.failed:
-        gaps.append(f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed")
+        gaps.append(f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed")
     if state.ungraded:
         gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
-    if state.without_text:
-        gaps.append(f"{state.without_text:,} cannot be graded without the text of their passage")
-    if state.stale_overrides:
-        gaps.append(counted(state.stale_overrides, "stale override"))
-    if state.partial_labels:
-        gaps.append(counted(state.partial_labels, "partial label"))
-    if state.unlabelled_passages:
-        gaps.append(f"{counted(state.unlabelled_passages, 'passage')} without a label")
+    others = (
+        (state.without_text, "pair", " without passage text"),
+        (state.stale_overrides, "stale override", ""),
+        (state.partial_labels, "partial label", ""),
+        (state.unlabelled_passages, "passage", " without a label"),
+    )
+    gaps += [f"{counted(number, thing)}{lack}" for number, thing, lack in others if number]
     counts = "; ".join(gaps)
     spec = basis(project, asked.policy).grader.spec
     todo = []
     if state.ungraded or state.failed:
         todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
     if state.stale_overrides:
-        todo.append("Confirm or withdraw the stale overrides: exam override list --stale")
+        todo.append("Confirm or withdraw stale overrides: exam override list --stale")
     if state.without_text:
-        todo.append("Import the texts: exam import passages FILE")
+        todo.append("Import passage texts: exam import passages FILE")
     if asked.require_complete:
-        raise GradingError("incomplete-labels", f"The labels are incomplete: {counts}.", "; ".join(todo))
-    tell(f"warning: the labels are incomplete: {counts}.")
+        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(todo))
+    tell(f"warning: incomplete labels: {counts}.")
     for step in todo:
         tell(step)
 

@@ -31,9 +31,9 @@ from core.project import create, current_author, projects_folder
 @click.command()
 @project_option
 def init(project_path: Path | None) -> None:
-    """Make a new, empty project."""
+    """Create a new, empty project."""
     create(required(project_path)).close()
-    tell(f"Made {project_path}.")
+    tell(f"Created {project_path}.")
 
 
 @click.command()
@@ -41,17 +41,17 @@ def init(project_path: Path | None) -> None:
 @click.option(
     "--grade/--no-grade",
     default=True,
-    help="Grade it with the embedded default grader, and let students that need no model sit its exam.",
+    help="Grade with the embedded default grader, and run the exam with examinees that need no model.",
 )
 def demo(project_path: Path | None, grade: bool) -> None:
-    """Make a project of the demo collection, grade it, and let its exam be sat; one that is there is left alone.
+    """Create and grade a demo project. An existing project is not changed.
 
-    Without --project it is demo.duckdb among the projects that the app lists.
+    The default project is demo.duckdb in the projects folder of the app.
     """
     at_a_shell()
     path = project_path or projects_folder() / "demo.duckdb"
     if path.exists():
-        tell(f"{path} is there already.")
+        tell(f"{path} already exists.")
         return
     # Of the commands here only this one needs it, and it takes a tenth of a second to load.
     from core.pipelines import sit_by_rules
@@ -67,12 +67,12 @@ def demo(project_path: Path | None, grade: bool) -> None:
 @click.option(
     "--source",
     "--name",
-    help="Name for judgments, a leaderboard, or the student of lm-eval; otherwise the name of the file or its folder.",
+    help="Name of the judgments, the leaderboard or the lm-eval examinee (default: file or folder name).",
 )
-@click.option("--skip-unknown", is_flag=True, help="Leave out lines about queries that are not in the project.")
-@click.option("--gold", is_flag=True, help="The responses are gold texts, one a query, and no system's.")
-@click.option("--replace", is_flag=True, help="Let what the project has of the same names give way, where it differs.")
-@click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")
+@click.option("--skip-unknown", is_flag=True, help="Skip lines about unknown queries.")
+@click.option("--gold", is_flag=True, help="Import the responses as gold passages, one per query.")
+@click.option("--replace", is_flag=True, help="Replace existing data of the same names.")
+@click.option("--preview", is_flag=True, help="Show the effect of the import without changing anything.")
 @json_option
 def import_(
     kind: str,
@@ -85,29 +85,29 @@ def import_(
     preview: bool,
     as_json: bool,
 ) -> None:
-    """Import files; all of it, or, where a line is refused, nothing.
+    """Import files. If a line is invalid, nothing is imported.
 
-    Judgments of a source, runs, boards, responses, gold texts and the words of queries or passages that the project has
-    otherwise give way only with --replace; exam bring-back puts them back.
+    Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
+    with --replace. exam bring-back restores them.
 
-    Several files of runs or qrels may be named at once. A project that was exported becomes a new one.
+    You can name several files of runs or qrels at once. An exported project becomes a new project.
     """
     if kind == "project":
         if len(files) > 1 or source or skip_unknown or gold or replace or preview:
             raise InputError(
                 "options-exclude-each-other",
-                "A project is imported whole, by itself.",
-                "Name one folder or zip, and no options.",
+                "A project is imported alone and without other options.",
+                "Name one folder or zip file, and remove the options.",
             )
         _import_project(files[0], required(project_path), as_json)
         return
     if gold and kind != "responses":
         raise InputError(
-            "options-exclude-each-other", f"--gold does not go with {kind}.", "Gold texts are imported as responses."
+            "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
         )
     if source is not None and len(files) > 1 and kind != "lm-eval":
         raise InputError(
-            "source-of-several-files", "--source names one file, but there are several.", "Import them one by one."
+            "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
         )
     with opened(project_path) as project:
         try:
@@ -145,34 +145,34 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
     else:
-        tell(f"Made {path}.")
+        tell(f"Created {path}.")
 
 
 @click.command()
 @click.argument("what", type=click.Choice(EXPORTS))
 @click.option(
-    "-o", "--output", required=True, type=File(written=True), help="File or folder to write; - for standard output."
+    "-o", "--output", required=True, type=File(written=True), help="Output file or folder; - for standard output."
 )
 @project_option
 @click.option(
-    "--source", default="exam", show_default=True, help="exam, the name of judgments, or the query of an exam."
+    "--source", default="exam", show_default=True, help="Judgment source, or query of an exam; 'exam': the labels."
 )
-@click.option("--binary", is_flag=True, help="Qrels of 0 and 1 at the min rating.")
+@click.option("--binary", is_flag=True, help="Write binary qrels, split at the min rating.")
 @click.option("--measure", default="nDCG@10", show_default=True, help="Measure of the leaderboard.")
 @click.option(
     "--save-manifest",
     type=File(written=True, path_type=Path),
     metavar="FILE",
-    help="Publish the qrels, and write there the manifest that makes them again.",
+    help="Publish the qrels, and write a manifest that reproduces them.",
 )
 @click.option(
     "--manifest",
     type=File(path_type=Path),
     metavar="FILE",
-    help="Make the qrels, or the bundle, of this manifest again, to the byte.",
+    help="Reproduce the qrels or bundle of this manifest, byte for byte.",
 )
-@click.option("--note", default="", help="Why the qrels are published; goes into the manifest.")
-@click.option("--require-complete", is_flag=True, help="Fail where pairs are ungraded or failed, or overrides stale.")
+@click.option("--note", default="", help="Reason of the publication, stored in the manifest.")
+@click.option("--require-complete", is_flag=True, help="Fail if pairs are ungraded or failed, or overrides are stale.")
 @policy_options
 def export(
     what: str,
@@ -187,23 +187,31 @@ def export(
     require_complete: bool,
     policy: Policy,
 ) -> None:
-    """Write files out of the project, or all of it.
+    """Export qrels, leaderboards, other files or the whole project.
 
-    qrels: the labels. bank: .jsonl or .csv. graded: a graded file (jsonl.gz). leaderboard: TSV, .json or .tex.
-    exam: items as exam.json. responses-matrix: answers of examinees as CSV. --source QUERY picks one of several exams.
-    runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides.
-    project: everything, as a folder or .zip of Parquet files for exam import project.
-    grades: a folder of Parquet files for exam file-leaderboard.
+    \b
+    qrels             labels, or the judgments of --source
+    bank              question bank: .jsonl or .csv
+    graded            graded file: .jsonl.gz
+    leaderboard       TSV, .json or .tex
+    exam              .json of the items; --source QUERY selects one exam
+    responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
+    runs              zip of TREC runs
+    bundle            zip of qrels, manifest, bank, leaderboards and overrides
+    project           everything, for exam import project: folder or .zip of Parquet files
+    grades            grades, for exam file-leaderboard: folder of Parquet files
     """
     if manifest and what not in ("qrels", "bundle"):
         raise InputError(
             "no-manifest-of-kind",
-            f"A manifest says nothing of {what}.",
-            "Export the qrels or the bundle that it is of.",
+            f"--manifest cannot reproduce {what}.",
+            "Export qrels or bundle.",
         )
     if save_manifest and what != "qrels":
         raise InputError(
-            "no-manifest-of-kind", f"No manifest goes with {what}.", "A bundle has its own; else export qrels."
+            "no-manifest-of-kind",
+            f"--save-manifest does not apply to {what}.",
+            "Export qrels, or a bundle with its manifest.",
         )
     if manifest is not None:
         _check_alone(manifest)
@@ -233,6 +241,6 @@ def _check_alone(manifest: Path) -> None:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
         raise InputError(
             "options-exclude-each-other",
-            f"{manifest} settles everything: {names} cannot go with it.",
-            "Leave them away.",
+            f"--manifest cannot be combined with {names}.",
+            "Remove these options.",
         )

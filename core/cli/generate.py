@@ -36,9 +36,11 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--prompt", help="Name of the prompt: see exam prompts list."),
         click.option(
             "--key-variable",
-            help="Environment variable with the endpoint's key; the one that belongs to the address if not given.",
+            help="Environment variable with the endpoint's API key (default: by the address).",
         ),
-        click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
+        click.option(
+            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
+        ),
         click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", required=True, help="Name or folder of the model."),
     ):
@@ -48,15 +50,20 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @project_option
-@click.option("--query", "queries", multiple=True, help="For this query; may be repeated.")
-@click.option("--all", "every", is_flag=True, help="For all queries.")
-@click.option("--kind", type=click.Choice(KINDS), default="question", show_default=True, help="What is drafted.")
+@click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
+@click.option("--all", "every", is_flag=True, help="All queries.")
+@click.option("--kind", type=click.Choice(KINDS), default="question", show_default=True, help="Kind of question.")
 @click.option(
-    "-n", "number", type=Whole(), default=10, show_default=True, help="Drafts a query, or a subtopic, at most."
+    "-n",
+    "number",
+    type=Whole(),
+    default=10,
+    show_default=True,
+    help="Largest number of proposals per query or subtopic.",
 )
 @model_options
-@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@click.option("--max-calls", type=Whole(1), help="Call limit, retries included.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices.")
 @patience_option
 @json_option
 def generate(
@@ -72,10 +79,10 @@ def generate(
     patience: float,
     as_json: bool,
 ) -> None:
-    """Let a model draft questions, once a query or a subtopic. They are proposals until a person accepts them."""
+    """Draft questions with a model. They are proposals until you accept them."""
     if bool(queries) == every:
-        said = "--all and --query exclude each other." if every else "Nothing says for which queries."
-        raise InputError("options-exclude-each-other", said, "Give --query QUERY, or --all.")
+        said = "--all and --query cannot be combined." if every else "No query was named."
+        raise InputError("options-exclude-each-other", said, "Use --query QUERY or --all.")
     with opened(project_path) as project:
         drafter = make_drafter(settings)
         control = job_control(
@@ -100,31 +107,33 @@ def _say(project: Project, report: Report, as_json: bool) -> None:
     else:
         print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
         for failure in report.failed:
-            tell(f"exam: nothing from {failure}")
+            tell(f"exam: no proposals from {failure}")
         came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
         tell(f"{came} {_rest(report)}See exam proposals list.")
     if not found:
-        raise GradingError("nothing-usable", "Nothing usable came.", "Try another model or prompt.")
+        raise GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
 
 
 def _rest(report: Report) -> str:
-    said = f"{report.left_out} drafts beyond the number asked for were left out. " if report.left_out else ""
-    return said + (f"{report.stopped} requests were not made: the cap was reached. " if report.stopped else "")
+    said = f"Dropped beyond the limit of -n: {counted(report.left_out, 'proposal')}. " if report.left_out else ""
+    return said + (f"Not made (limit reached): {counted(report.stopped, 'request')}. " if report.stopped else "")
 
 
 @click.group()
 def proposals() -> None:
-    """List, edit, accept and reject what models drafted."""
+    """List, edit, accept and reject questions and answer keys that models drafted."""
 
 
 @proposals.command(name="list")
 @project_option
-@click.option("--query", help="Only those of this query.")
-@click.option("--state", type=click.Choice([*STATES, "all"]), default="open", show_default=True)
-@click.option("--near", is_flag=True, help="Mark near-duplicates as well, by the embedding model.")
+@click.option("--query", help="Only this query.")
+@click.option(
+    "--state", type=click.Choice([*STATES, "all"]), default="open", show_default=True, help="Only this state."
+)
+@click.option("--near", is_flag=True, help="Also mark near-duplicates, by the embedding model.")
 @json_option
 def list_(project_path: Path | None, query: str | None, state: str, near: bool, as_json: bool) -> None:
-    """List proposals, with where they came from and what they repeat."""
+    """List proposals with their origin and the questions that they repeat."""
     with opened(project_path) as project:
         found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
         repeats = {
@@ -137,7 +146,7 @@ def list_(project_path: Path | None, query: str | None, state: str, near: bool, 
         print_json({"proposals": rows})
     else:
         print_table(
-            ("proposal", "query", "kind", "state", "text", "repeats", "came from"),
+            ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
             [
                 (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
                 for one in found
@@ -152,12 +161,12 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 @proposals.command()
 @click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
-@click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
+@click.option("--note", help="Save all your unsaved changes at once, with this note.")
 @json_option
 def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
-    """Take proposals into your drafts; the bank has them once saved: on the screen, with --note or exam bank save."""
+    """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     if note is not None and not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Say in a few words what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
     author = current_author()
     with opened(project_path) as project:
         made = bank.accept(project, keys, author)
@@ -165,40 +174,40 @@ def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, a
     if as_json:
         print_json({"questions": [asdict(question) for question in made], "version": version})
     elif version is None:
-        tell(f"{counted(len(made), 'question')} in your drafts. To save them: exam bank save --note NOTE")
+        tell(f"Accepted {counted(len(made), 'question')}. To save: exam bank save --note NOTE")
     else:
-        tell(f"{counted(len(made), 'question')} accepted, saved as bank version {version}.")
+        tell(f"Accepted {counted(len(made), 'question')}. Saved bank version {version}.")
 
 
 @proposals.command()
 @click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
 def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
-    """Reject proposals. They stay on record: the same wording is marked when it comes again."""
+    """Reject proposals. They are kept, and later repeats are marked."""
     with opened(project_path) as project:
         bank.reject(project, keys, current_author())
-    tell(f"{counted(len(set(keys)), 'proposal')} rejected.")
+    tell(f"Rejected {counted(len(set(keys)), 'proposal')}.")
 
 
 @proposals.command(name="put-back")
 @click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
 def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
-    """Make accepted or rejected proposals open again; what is in a draft stays there."""
+    """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
     with opened(project_path) as project:
         bank.put_back(project, keys, current_author())
-    tell(f"Open again: {counted(len(set(keys)), 'proposal')}.")
+    tell(f"Reopened {counted(len(set(keys)), 'proposal')}.")
 
 
 @proposals.command()
 @click.argument("key", type=Whole(), metavar="PROPOSAL")
-@click.option("--text", required=True, help="The new wording.")
+@click.option("--text", required=True, help="New wording.")
 @project_option
 def edit(key: int, text: str, project_path: Path | None) -> None:
-    """Reword an open proposal; the model's wording is kept beside it."""
+    """Reword an open proposal. The model's wording is kept."""
     with opened(project_path) as project:
         edit_proposal(project, key, text, current_author())
-    tell(f"Proposal {key} reworded.")
+    tell(f"Reworded proposal {key}.")
 
 
 @proposals.command(name="answer-key")
@@ -217,7 +226,7 @@ def answer_key(
     patience: float,
     as_json: bool,
 ) -> None:
-    """Let a model draft the answer key of QUESTION from PASSAGE; it is a proposal for that question."""
+    """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
     with opened(project_path) as project:
         drafter = make_drafter(settings)
         control = job_control(

@@ -73,17 +73,26 @@ def _scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, scope=scope, **others)
 
     for option in (
-        click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else."),
-        click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too."),
+        click.option("--only-failed", is_flag=True, help="Retry only failed pairs."),
+        click.option("--retry-failed", is_flag=True, help="Retry failed pairs too."),
         click.option("--top", type=Whole(1), metavar="K", help="Only the first K passages of each run per query."),
-        click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated."),
+        click.option("--run", "runs", multiple=True, help="Only pooled passages of this run; may be repeated."),
         click.option("--query", "queries", multiple=True, help="Only this query; may be repeated."),
     ):
         with_scope = option(with_scope)
     return with_scope
 
 
-_version_option = click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
+_version_option = click.option("--bank-version", type=Whole(), help="Bank version (default: the newest).")
+_PLANNED = {
+    "known": "already graded",
+    "to_grade": "to grade",
+    "weightless": "weight 0 or less",
+    "sent": "sent in a batch",
+    "calls": "rows written",
+    "settled": "need no call",
+}
+"""Names of the counts of a plan, if they differ from their keys."""
 _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this many pairs.")
 
 
@@ -96,14 +105,14 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
     "-o",
     "--output",
     type=File(written=True, path_type=Path, dir_okay=False),
-    help="Write the missing calls or pairs to this file, for another engine: .jsonl (calls only) or .parquet.",
+    help="Write ungraded pairs or their calls to this file, to grade elsewhere: .jsonl (calls) or .parquet.",
 )
 @click.option(
     "--after",
     "answers",
     type=File(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    help="Answers to earlier calls, so that second ones are written; may be repeated.",
+    help="Answers to earlier calls, to write follow-up calls; may be repeated.",
 )
 @json_option
 def plan(
@@ -115,9 +124,9 @@ def plan(
     answers: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Say what a grading job would do: pairs needed, known, failed, to grade."""
+    """Plan a grading job: count the pairs already graded, failed and to grade."""
     if answers and output is None:
-        raise InputError("option-missing", "--after is for writing calls.", "Name the file for them with -o.")
+        raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
     with opened(project_path) as project:
         grader = chosen.make(project)
         spec = grader.spec
@@ -134,10 +143,10 @@ def plan(
     else:
         textless = found.pop("without_text")
         if output is not None:
-            tell(f"{counted(written.calls, 'row')} written to {output}. Take the answers in with exam ingest.")
-        print_table(("pairs", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
+            tell(f"Wrote {counted(written.calls, 'row')} to {output}. To import the answers: exam ingest")
+        print_table(("pairs", "count"), [(_PLANNED.get(what, what), count) for what, count in found.items()])
         if textless:
-            tell(f"{textless:,} pooled passages have no text: they cannot be graded and are not counted here.")
+            tell(f"Not counted: {counted(textless, 'pooled passage')} without text.")
 
 
 @click.command()
@@ -146,20 +155,20 @@ def plan(
 @_scope_options
 @_version_option
 @_limit_option
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
-@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices.")
+@click.option("--max-calls", type=Whole(1), help="Call limit, retries included.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1024),
     default=Request.concurrency,
     show_default=True,
-    help="Calls in flight at most.",
+    help="Parallel calls.",
 )
 @patience_option
-@click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
-@click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
-@click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
+@click.option("--batch", is_flag=True, help="Send the calls as batches, answered within a day at half the price.")
+@click.option("--batch-size", type=Whole(1), help="Largest number of calls per batch.")
+@click.option("--no-wait", is_flag=True, help="Exit after sending the batches; exam batch fetch imports the answers.")
+@click.option("--dry-run", is_flag=True, help="Show the planned pairs and their estimated cost; grade nothing.")
 @json_option
 def grade(
     project_path: Path | None,
@@ -177,10 +186,10 @@ def grade(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
+    """Grade the ungraded pairs. Interrupted jobs resume."""
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
-        raise InputError("option-missing", "--batch-size and --no-wait are for batches.", "Say --batch too.")
+        raise InputError("option-missing", "--batch-size and --no-wait need --batch.", "Add --batch.")
     request = Request(
         scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
         patience=patience,
@@ -199,7 +208,7 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
+                tell(f"Planned: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = guest()
@@ -215,19 +224,19 @@ def grade(
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
     if as_json:
         print_json(_result(final) | {"grader": name, "boards_show": shown.name})
         return
     tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.")
     if final.defaulted:
-        tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
+        tell(f"Default ratings, because the model gave no number: {final.defaulted:,}.")
     if final.message:
         tell(final.message)
     if shown.fingerprint not in grader.spec.fingerprints:
         tell(
-            f"Boards and labels show '{shown.name}' where no grader is named."
-            f" To see this one, add: --grader {shlex.quote(name)}"
+            f"The default grader of leaderboards and labels is '{shown.name}'."
+            f" To use this grader, add: --grader {shlex.quote(name)}"
         )
 
 
@@ -237,27 +246,27 @@ def grade(
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
-    """Take in answers or grades for what exam plan -o wrote.
+    """Import answers or grades for a file of exam plan -o.
 
-    Give the same grader. The order of the files does not matter, and you can give them again. For a folder, all
-    Parquet files in it are taken in.
+    Use the same grader options as for the plan. You can import the files in any order and repeatedly. From a folder,
+    all Parquet files are imported.
     """
     if lacking := [path for path in files if not path.exists()]:
         if guest() is not None:
             raise InputError(
                 "file-not-sent",
-                f"{lacking[0].name}: no file of this name was sent to the server that has the project open.",
-                "Name the files themselves, as FOLDER/*.parquet: a folder is not sent.",
+                f"The server that has the project open did not receive the file {lacking[0].name}.",
+                "Name files instead of a folder: FOLDER/*.parquet.",
             )
-        raise InputError("no-such-file", f"{lacking[0]}: there is no such file.")
+        raise InputError("no-such-file", f"File not found: {lacking[0]}.", "Check the path.")
     files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
     if not files:
-        raise InputError("no-such-file", "No Parquet file in the folder.", "Name the folder of exam grade-plan.")
+        raise InputError(
+            "no-such-file", "The folder has no Parquet files.", "Use the output folder of exam grade-plan."
+        )
     graded = [holds_grades(path) for path in files]
     if any(graded) and not all(graded):
-        raise InputError(
-            "mixed-files", "Some of the files hold grades, others hold answers.", "Take them in separately."
-        )
+        raise InputError("mixed-files", "Some of the files contain grades, others answers.", "Import them separately.")
     with opened(project_path) as project:
         close_unfinished(project)
         grader = chosen.make(project)
@@ -270,18 +279,15 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
     if as_json:
         print_json(asdict(taken))
         return
-    tell(f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed; {taken.known:,} had a grade before.")
+    tell(f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed, {taken.known:,} were already graded.")
     for number, what in (
-        (taken.defaulted, "of the ratings are defaults: the model gave no number."),
-        (taken.unanswered, "calls were not answered. exam plan -o writes them again."),
-        (
-            taken.unfinished,
-            "pairs need another call: exam plan -o FILE --after ANSWERS writes it. Then give all answers.",
-        ),
-        (taken.unmatched, "answers are to calls that this grader does not make: its settings are others than planned."),
+        (taken.defaulted, "Default ratings, because the model gave no number"),
+        (taken.unanswered, "Unanswered calls, to write again with exam plan -o FILE"),
+        (taken.unfinished, "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"),
+        (taken.unmatched, "Ignored answers, because the grader settings differ from the plan"),
     ):
         if number:
-            tell(f"{number:,} {what}")
+            tell(f"{what}: {number:,}.")
     if taken.remarks:
         tell(taken.remarks)
 
@@ -293,29 +299,27 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
     "--output",
     type=File(True, path_type=Path),
     required=True,
-    help="Folder for the grades; rows in it are not asked again.",
+    help="Output folder; rows in it are not graded again.",
 )
-@click.option("--address", help="Of a Ray cluster, as head:6379; this computer alone if not given.")
-@click.option(
-    "--workers", type=Whole(1), help="Workers, each with a model; one for each GPU or processor if not given."
-)
-@click.option("--gpus", type=click.FloatRange(min=0), help="GPUs of each worker; 1 if the cluster has any.")
+@click.option("--address", help="Address of a Ray cluster, for example head:6379 (default: this computer).")
+@click.option("--workers", type=Whole(1), help="Workers, each with its own model (default: one per GPU or processor).")
+@click.option("--gpus", type=click.FloatRange(min=0), help="GPUs per worker (default: 1 if the cluster has GPUs).")
 @json_option
 def grade_plan(
     plan: Path, output: Path, address: str | None, workers: int | None, gpus: float | None, as_json: bool
 ) -> None:
-    """Grade a plan on a Ray cluster; no project is needed. Take the grades in with exam ingest."""
+    """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
     at_a_shell()
     done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
     if as_json:
         print_json(asdict(done))
     else:
-        tell(f"{output} has {done.done:,} of {counted(done.rows, 'row')}, {done.done - done.before:,} of them new.")
+        tell(f"{output}: {done.done:,} of {counted(done.rows, 'row')} graded, {done.done - done.before:,} new.")
     if missing := done.rows - done.done:
         raise GradingError(
             "rows-without-grade",
-            f"{counted(missing, 'row')} without a grade: every worker that got them died.",
-            "See the logs of Ray, and run the command again. exam ingest takes in the others.",
+            f"Ungraded: {counted(missing, 'row')}, because their workers failed.",
+            "Check the logs of Ray, and run the command again.",
         )
 
 
@@ -323,7 +327,7 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
     """Say what cannot be asked because nobody knows its words; an id is never asked in their place."""
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
-        tell(f"Not asked: {unknown:,} {what} known by id only. Import their words: exam import {kind} FILE.")
+        tell(f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE")
 
 
 def _follow(job: BackgroundJob, host: Guest) -> Progress:
@@ -359,15 +363,15 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
     if not tag.calls:
         return ""
     money = tag.batch_cost if batch else tag.cost
-    cost = "" if money is None else f", {money:,.2f} in money"
+    cost = "" if money is None else f", cost {money:,.2f}"
     if not batch and tag.batch_cost is not None:
         cost += f" ({tag.batch_cost:,.2f} with --batch)"
     about = "" if tag.counted else "about "
-    cached = f" ({tag.cached_tokens:,} of them cached)" if tag.cached_tokens else ""
-    thinking = f" ({tag.thinking_tokens:,} of them thinking)" if tag.thinking_tokens else ""
+    cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
+    thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
     return (
-        f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read{cached} and {tag.output_tokens:,}"
-        f" written{thinking}{cost}"
+        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
+        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
     )
 
 

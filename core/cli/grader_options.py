@@ -60,9 +60,7 @@ class GraderChoice:
         """The chosen prompt with a file's examples, kept in the project under a name of its own."""
         chosen = self.parameters.get("prompt")
         if chosen not in library:
-            raise InputError(
-                "option-missing", "--examples needs a prompt.", "Name one that takes examples with --prompt."
-            )
+            raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
         changed = with_examples(library[chosen], text_of(file), file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
         save_prompt(project, named, current_author())
@@ -113,25 +111,29 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
         ),
         click.option(
-            "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other parameter; may be repeated."
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Other parameter of the grader; may be repeated.",
         ),
-        click.option("--cue", help="Last line of a prompt that has none of its own: a line, none, or auto."),
+        click.option("--cue", help="Last line for a prompt without one: a text, none or auto."),
         click.option(
             "--normalise",
             type=click.Choice(NORMALISATIONS),
-            help="What the likelihood of a choice is divided by; tokens unless said otherwise.",
+            help="Divisor of the likelihood of a choice (default: tokens).",
         ),
         click.option(
             "--num-beams",
             type=click.IntRange(1, MOST_BEAMS),
-            help="Beam search of a model on this computer; 1 is greedy.",
+            help="Beams of a local model; 1: greedy search.",
         ),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a model on this computer."),
-        click.option(
-            "--api", type=click.Choice(APIS), help="What an endpoint is asked for: chat or plain completions."
-        ),
+        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
+        click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
         click.option("--prompt", help="Name of the prompt: see exam prompts list."),
-        click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
+        click.option(
+            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
+        ),
         click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
         click.option("--model", help="Name or folder of the model."),
         click.option(
@@ -139,7 +141,7 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "grader_name",
             default="embedding",
             show_default=True,
-            help=f"What grades: {', '.join(GRADERS)}, or a grader of exam graders list.",
+            help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.",
         ),
     ):
         with_grader = option(with_grader)
@@ -150,7 +152,7 @@ def _setting(text: str) -> tuple[str, Any]:
     """NAME=VALUE, the value as JSON where it is JSON, else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError("invalid-setting", f"'{text}' is no setting.", "Write NAME=VALUE.")
+        raise InputError("invalid-setting", f"Invalid setting '{text}'.", "Use NAME=VALUE.")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

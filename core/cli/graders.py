@@ -12,7 +12,7 @@ from core.catalogue import grade_command, list_of_graders, remove_named_grader, 
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, text_of
 from core.cli.options import json_option, opened, print_json, print_rows, print_table, project_option, tell
-from core.errors import GradingError, InputError
+from core.errors import GradingError, unknown_name
 from core.graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from core.grading import pair_to_try, trial_control
 from core.project import current_author
@@ -20,16 +20,16 @@ from core.project import current_author
 
 @click.group()
 def graders() -> None:
-    """Set up graders, test them, list them."""
+    """List, save, test and remove graders."""
 
 
 @graders.command(name="list")
 @project_option
 @json_option
 def list_graders(project_path: Path | None, as_json: bool) -> None:
-    """List the graders of the project: those that have graded, as boards call them, and those that are set up.
+    """List graders that have graded, and saved graders.
 
-    Every command takes a grader by this name, by its fingerprint or by another name under which it is set up.
+    Commands accept the name, the fingerprint, or another saved name of a grader.
     """
     with opened(project_path) as project:
         found = list_of_graders(project)
@@ -37,11 +37,11 @@ def list_graders(project_path: Path | None, as_json: bool) -> None:
         print_json({"graders": [asdict(one) for one in found]})
         return
     if not found:
-        tell("No grader has graded or is set up. The embedded default is always there: exam grade.")
+        tell("No graders yet. To grade with the embedded default grader: exam grade")
     print_table(
         (
             "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
-            "on boards",
+            "default",
         ),
         [
             (one.name, ", ".join(one.also), one.method, one.model, one.fingerprint or None, one.grades, one.failures,
@@ -56,7 +56,7 @@ def list_graders(project_path: Path | None, as_json: bool) -> None:
 @project_option
 @grader_options
 def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
-    """Keep a grader under NAME. A key of an endpoint stays in its environment variable."""
+    """Save a grader under NAME. API keys stay in their environment variables."""
     with opened(project_path) as project:
         chosen.make(project)
         grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
@@ -68,7 +68,7 @@ def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
 @click.argument("name")
 @project_option
 def remove(name: str, project_path: Path | None) -> None:
-    """Forget how the grader NAME is set up; its grades stay."""
+    """Remove the saved grader NAME. Its grades are kept."""
     with opened(project_path) as project:
         remove_named_grader(project, name, current_author())
 
@@ -76,9 +76,9 @@ def remove(name: str, project_path: Path | None) -> None:
 @graders.command()
 @project_option
 @grader_options
-@click.option("--question", "question_id", help="Id of a question, or of a query for a direct judge.")
-@click.option("--passage", "passage_id", help="Id of a passage; the first of the question's pool where not given.")
-@click.option("--injections", is_flag=True, help="Say how often texts that only ask for a good rating get one.")
+@click.option("--question", "question_id", help="Id of a question; for the direct method, of a query.")
+@click.option("--passage", "passage_id", help="Id of a passage (default: the first of the question's pool).")
+@click.option("--injections", is_flag=True, help="Test the grader with prompt injections.")
 @json_option
 def test(
     project_path: Path | None,
@@ -88,10 +88,10 @@ def test(
     injections: bool,
     as_json: bool,
 ) -> None:
-    """Ask a grader one question and show what was asked and how the answer was read. Nothing is kept.
+    """Test a grader on one pair: show the prompt, the answer and the rating. Nothing is saved.
 
-    With --injections it is asked about a text that answers nothing, alone and followed by each of a set of texts that
-    claim, order or fake a good rating. What they reach says how far a passage can talk this grader into one.
+    With --injections, the grader rates a text without an answer. It then rates this text followed by texts that claim,
+    order or fake a good rating. The ratings show how easily a passage can manipulate this grader.
     """
     with opened(project_path) as project:
         grader = chosen.make(project)
@@ -107,9 +107,9 @@ def test(
         print_json({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
     else:
         for exchange in _exchanges(trial):
-            click.echo(f"--- asked\n{exchange['asked']}\n--- answered\n{exchange['answered']}")
+            click.echo(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
         grade = trial.grade
-        click.echo(f"--- read as\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
+        click.echo(f"--- result\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
     if trial.grade.status == "failed":
         raise GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
 
@@ -121,11 +121,11 @@ def _say_injections(name: str, trial: InjectionTrial, as_json: bool) -> None:
         counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
         print_json({"grader": name, "without": trial.without, **counts, "families": families, "names": worked})
         return
-    print_table(("trick", "worked", "of"), [(family, n, of) for family, (n, of) in trial.families.items()])
-    without = "failed" if trial.without is None else f"is rated {trial.without}"
+    print_table(("injection", "worked", "tried"), [(family, n, of) for family, (n, of) in trial.families.items()])
+    without = "failed" if trial.without is None else f"rated {trial.without}"
     tell(
-        f"{name}: the text alone {without}; {len(worked)} of {len(trial.ratings)} injections got more,"
-        f" {trial.failed} made it fail."
+        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)} of"
+        f" {len(trial.ratings)}. Failed: {trial.failed}."
     )
 
 
@@ -141,14 +141,14 @@ def _exchanges(trial: Trial) -> list[dict[str, str]]:
 
 @click.group()
 def prompts() -> None:
-    """List, show and add prompts."""
+    """List, show and save prompts."""
 
 
 @prompts.command(name="list")
 @project_option
 @json_option
 def list_prompts(project_path: Path | None, as_json: bool) -> None:
-    """List the built-in prompts and the project's own."""
+    """List built-in prompts and prompts of the project."""
     with opened(project_path) as project:
         found = list(catalogue.prompts(project).values())
     print_rows(
@@ -164,11 +164,11 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
 @project_option
 @json_option
 def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
-    """Print a prompt as YAML, which can be changed and saved under another name."""
+    """Show a prompt as YAML. You can edit it and save it under another name."""
     with opened(project_path) as project:
         library = catalogue.prompts(project)
     if name not in library:
-        raise InputError("unknown-prompt", f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
+        raise unknown_name("unknown-prompt", "prompt", name, library)
     if as_json:
         print_json(asdict(library[name]) | {"hash": library[name].hash})
     else:
@@ -179,11 +179,11 @@ def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
 @click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 @project_option
 def save_prompt(file: Path, project_path: Path | None) -> None:
-    """Add the prompt in a YAML FILE to the project, or a new state of it."""
+    """Save the prompt of a YAML FILE in the project."""
     prompt = read_prompt(text_of(file), file.name)
     with opened(project_path) as project:
         changed = catalogue.save_prompt(project, prompt, current_author())
-    tell(f"{'Saved' if changed else 'Nothing changed in'} prompt '{prompt.name}'.")
+    tell(f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'.")
 
 
 @click.group(invoke_without_command=True)
@@ -191,7 +191,7 @@ def save_prompt(file: Path, project_path: Path | None) -> None:
 @json_option
 @click.pass_context
 def prices(context: click.Context, project_path: Path | None, as_json: bool) -> None:
-    """List what models cost per million tokens, or set it."""
+    """List or set the prices of models per million tokens."""
     if context.invoked_subcommand is not None:
         return
     with opened(project_path) as project:
@@ -208,18 +208,18 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
 @click.argument("model")
 @click.argument("input_price", type=float)
 @click.argument("output_price", type=float)
-@click.option("--cached", type=float, help="Per million tokens read that the endpoint had read before.")
+@click.option("--cached", type=float, help="Price per million cached input tokens.")
 @click.option(
     "--batch",
     type=float,
     default=BATCH_SHARE,
     show_default=True,
-    help="Share of its price that a call costs in a batch.",
+    help="Price of a call in a batch, as a share of the usual price.",
 )
 @project_option
 def set_price(
     model: str, input_price: float, output_price: float, cached: float | None, batch: float, project_path: Path | None
 ) -> None:
-    """Set what MODEL costs per million tokens read and written."""
+    """Set the prices of MODEL per million input and output tokens."""
     with opened(project_path) as project:
         catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())

@@ -200,7 +200,7 @@ def text_of(file: Path) -> str:
             return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
         return read_small_text(file)
     except UnicodeDecodeError as error:
-        raise InputError("not-utf8", f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
+        raise InputError("not-utf8", f"{file} is not valid UTF-8.", "Save it as UTF-8.") from error
 
 
 def sent_file(name: str) -> Path | None:

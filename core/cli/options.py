@@ -64,7 +64,7 @@ def project_option(command: Command) -> Command:
         envvar="EXAM_PROJECT",
         metavar="FILE.duckdb",
         callback=_of_this_project,
-        help="The project; EXAM_PROJECT where not given.",
+        help="Project file (default: EXAM_PROJECT).",
     )(command)
 
 
@@ -73,8 +73,8 @@ def _of_this_project(context: click.Context, option: click.Parameter, path: Path
     if host is not None and source is ParameterSource.COMMANDLINE and str(path) != host.named:
         raise InputError(
             "project-in-request",
-            f"A request cannot name the project {path}: its token opens one.",
-            "Leave out --project.",
+            f"A request cannot name the project {path}.",
+            "Remove --project. The token selects the project.",
         )
     return path
 
@@ -91,8 +91,8 @@ def queries_option(command: Command) -> Command:
         type=click.Choice(["common", "all", "own"]),
         default="common",
         show_default=True,
-        help="Compare boards over the queries that both have and that have no ungraded pairs, over all that both have,"
-        " or each over its own.",
+        help="Queries of the comparison. common: fully graded queries of both leaderboards; all: all queries of both;"
+        " own: each leaderboard's own queries.",
     )(command)
 
 
@@ -104,7 +104,7 @@ def author_option(command: Command) -> Command:
         envvar="EXAM_AUTHOR",
         metavar="NAME",
         callback=_named,
-        help="Who says so; EXAM_AUTHOR, else the name of your account.",
+        help="Author of the change (default: EXAM_AUTHOR, else your account name).",
     )(command)
 
 
@@ -115,7 +115,7 @@ def _named(context: click.Context, option: click.Parameter, author: str) -> str:
         author = host.author
     name = as_name(author)
     if not name:
-        raise InputError("empty-name", "The name of the author is empty.", "Give --author NAME, or leave it away.")
+        raise InputError("empty-name", "The author's name is empty.", "Use --author NAME, or remove --author.")
     return name
 
 
@@ -127,9 +127,7 @@ def required(project_path: Path | None) -> Path:
     """
     at_a_shell()
     if project_path is None:
-        raise InputError(
-            "no-project-named", "No project was named.", "Give --project FILE.duckdb, or set EXAM_PROJECT."
-        )
+        raise InputError("no-project-named", "No project was named.", "Use --project FILE.duckdb, or set EXAM_PROJECT.")
     return project_path
 
 
@@ -141,7 +139,7 @@ def at_a_shell() -> None:
     """
     if guest() is not None:
         raise InputError(
-            "needs-a-shell", "This command works on files of a computer.", "Give it at a shell of that computer."
+            "needs-a-shell", "This command needs local files.", "Run it in a shell on the computer that has the files."
         )
 
 
@@ -172,7 +170,7 @@ def _open_already(project: Project) -> Iterator[Project]:
     before = len(project.reopenings)
     yield project
     if len(project.reopenings) > before:
-        tell("The database failed and was opened again. Nothing that was saved is lost.")
+        tell("The database failed and was reopened. All saved data is intact.")
 
 
 def _words(context: click.Context) -> str:

@@ -64,5 +64,5 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         other = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--set", "temperature=0.5")
         assert "1 in progress" in run("grade", *other, "--batch", "--no-wait")
         run("batch", "cancel", *other)
-        assert "No batches of this grader are under way" in run("batch", "fetch", *other)
+        assert run("batch", "fetch", *other).count("\n") == 1, "nothing to wait for"
         assert run("batch", "status", "--json")["batches"] == []

@@ -76,10 +76,10 @@ def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
     assert shell("disagreements", "list", "--source", "nist", "--json").json["hidden"] == 1
     (act,) = shell("disagreements", "record", "--json").json["acts"]
     assert (act["act"], act["source"], act["author"], act["settled"]) == ("dispute", "nist", "ann", True)
-    refused(shell(*settle, "--by", "comment", "--reason", "again"), 2, "no open disagreement on p1")
+    refused(shell(*settle, "--by", "comment", "--reason", "again"), 2, "p1", "exam disagreements list")
     reopen = ("disagreements", "reopen", "q1", "p1", "--source", "nist")
     assert shell(*reopen).code == 0
-    refused(shell(*reopen), 2, "Nothing is settled")
+    refused(shell(*reopen), 2, "p1", "exam disagreements record")
     assert shell(*settle, "--by", "override", "--question", "q1/a", "--rating", "0", "--reason", "no").code == 0
     assert shell(*reopen, "--withdraw-override").code == 0
     assert "dispute" in shell("disagreements", "record", "--csv").out
