@@ -1,7 +1,7 @@
 """Check the language of the texts that users read: `make style`.
 
 `FORBIDDEN` is the one list of words and openings. It holds for errors, screens and commands: every string of the
-program with at least two words, and the summary of every command.
+program that begins with a capital letter or has at least four words, and the help of every command.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 FORBIDDEN = {
     r"\b(?:some|no|every)body\b|\bwhoever\b": "an assessor, an organizer, people, you",
     r"\bwh(?:at|ich)ever\b": "any",
-    r"\b(?:what|that) (?:was|were|comes?|came|stands?|follows|differs)\b(?!.*\?)": "the name of the thing",
+    r"\bwhat (?:was|were|comes?|came|stands?|follows|differs)\b(?!.*\?)": "the name of the thing",
     r"(?:, |\bonly |\bhere )where (?:it|there|that|they|the|a|an|no)\b|^where there\b": "if, when",
-    r"\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": "is not a ..., 'No ...' or 'Unknown ...'",
-    r"\b(?:is|are|has|have|be|was|were) none\b": "No ... yet",
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": "is not a ..., 'No ...' or 'Unknown ...'",
+    r"\b(?:is|are|be|was|were) none\b": "No ... yet",
     r"\bbeside\b": "next to, in addition to",
     r"\b(?:anew|once more|likewise|thereof|wherever)\b": "again, also, if",
     r"\blets? (?:people|no|the|a|an|it|what|others|this|all)\b": "a precise verb",
@@ -30,7 +30,7 @@ FORBIDDEN = {
     r"\b(?:is|are|was|were) (?:told|said)\b": "the subject and its verb",
     r"\b(?:take|taken|takes|put|puts|bring|brings|brought)(?: \w+)? back\b": "undo, withdraw, restore",
     r"\b(?:stands?|stood)\b": "is",
-    r"\b(?:students?|key facts?)\b": "examinee, nugget",
+    r"\bkey facts?\b": "nugget",
 }
 """What no text says, as a regular expression, and what to write instead."""
 OPENINGS = ("Say", "Let", "Look", "Take", "Give", "Tell", "Put", "Make sure")
@@ -80,7 +80,8 @@ def faults() -> Iterator[str]:
     commands = list(summaries(cli))
     rules = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in FORBIDDEN.items()}
     for place, text in texts + commands:
-        if " " in text and not TECHNICAL.search(text):
+        is_text = text.count(" ") >= 3 or (" " in text and text[:1].isupper())
+        if is_text and not TECHNICAL.search(text):
             for rule, instead in rules.items():
                 if found := rule.search(text):
                     yield f"{place}: '{found[0]}' in '{' '.join(text.split())[:80]}': write {instead}"
