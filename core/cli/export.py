@@ -138,7 +138,9 @@ def _check(project: Project, asked: Asked) -> None:
     """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
     state = readiness(project, basis(project, asked.policy))
     if passages := state.speaking_passages:
-        tell(f"note: {counted(passages, 'pooled passage')} with text for the grader. See exam passages --speaking")
+        tell(
+            f"note: {counted(passages, 'pooled passage')} with text that addresses the grader: exam passages --speaking"
+        )
     if state.complete:
         return
     gaps = []

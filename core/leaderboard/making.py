@@ -62,7 +62,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy) ->
         raise InputError(
             "measure-not-from-judgments",
             f"{wanted} cannot be computed from judgments.",
-            "Use --source exam or another measure.",
+            "Use --source 'exam' or another measure.",
         )
     name = wanted.name
     qrels = judgments(project, source)

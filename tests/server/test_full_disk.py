@@ -65,16 +65,16 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: d
             status, content = api.ask("POST", f"/api/v1/{path}", api.door.token, body, headers)
             told = json.loads(content)
             assert (status, bool(told["message"]), bool(told["hint"])) == (409, True, True), (path, told)
-            assert "room" in told["message"] and "Error" not in str(told), (path, told)
+            assert "disk" in told["message"] and "Error" not in str(told), (path, told)
         for words in (
             ["judge", "set", "q1", "q1p1", "2"],
             ["export", "qrels", "-o", "q.qrels", "--save-manifest", "m.json"],
         ):
             code, content = api.send(words, api.door.token)
-            assert code == 1 and content.count(b"exam:") == 1 and b"room" in content, content
+            assert code == 1 and content.count(b"exam:") == 1 and b"disk" in content, content
         for lines in 3, 100_000:
             status, content = api.ask("POST", "/api/v1/run", api.door.token, form(["runs", "new.run"], lines), FORM)
-            assert status == 409 and "room" in json.loads(content)["message"], (lines, content)
+            assert status == 409 and "disk" in json.loads(content)["message"], (lines, content)
         # What only reads is done, also for a token whose use cannot be noted.
         for shown in api.door.token, token:
             assert api.ask("GET", "/api/v1/leaderboard?measure=AP", shown)[0] == 200
