@@ -32,10 +32,10 @@ LOOKS = 5
 STILL = "*, *::before, *::after { animation: none !important; transition: none !important }"
 """Colours are at once what they come to be: one on its way is nobody's fault."""
 VIEWS = {
-    "leaderboard": ("All boards", "Two boards", "Two systems", "By budget", "Significance"),
+    "leaderboard": ("All leaderboards", "Two leaderboards", "Two systems", "By budget", "Significance"),
     "disagreements": ("Resolved",),
     "changes": ("Questions",),
-    "audit": ("Judge", "Labels", "Roles", "Paper", "Plan another audit"),
+    "audit": ("Judge", "Labels", "Roles", "Report and files", "Plan another audit"),
     "answers": ("Which evaluation chooses which system", "Generate and compare"),
 }
 """Views that show other kinds of things than their screen opens with."""
