@@ -103,7 +103,7 @@ def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) 
     assert set_item(coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind") == 1
     assert item_facts(coast)[ITEM.question_id] == ItemFacts("wind", "coast life", "Question: ...", 42)
     (act,) = [one for one in activity(coast).acts if one.act == "set item"]
-    assert act.said == f"set topic; source of “{TEXT}” to coast life, wind"
+    assert act.said == f"set topic; source of question “{TEXT}” to coast life, wind"
     assert act.detail["before"] == {"topic": "sea", "source": "tides"}
     assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "what is there already is no change"
     set_item(coast, [ITEM.question_id], "ann", topic="")

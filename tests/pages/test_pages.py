@@ -115,7 +115,7 @@ class TestGrading:
         assert shows(app, "all-graded")
         assert metric(app, "metric known") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
-        assert table[["State", "Graded", "Failed", "By"]].values.tolist() == [["done", 18, 0, "ann"]]
+        assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 18, 0, "ann"]]
         assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
         assert "leaderboard" in links(app)
         assert board(visit("leaderboard"))["Score"].notna().all()
