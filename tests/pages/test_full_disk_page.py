@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.bank import drafts
 from core.exchange import publications
 from core.project import Project, activity
-from tests.made.screens import edited, holds, in_bank, leave, named, press, said, served, small, visit
+from tests.made.screens import edited, errors, holds, in_bank, leave, named, press, said, served, small, visit
 from tests.pages.test_failures_page import handled
 
 __all__ = ["handled", "served", "small"]
@@ -33,9 +33,9 @@ def full_disk() -> Iterator[None]:
 
 
 def refused(app: AppTest) -> list[str]:
-    """The sentences about a full disk that a screen shows; no other failure is on it."""
+    """The codes of the errors that a screen shows; no other failure is on it."""
     assert not app.exception and "Something failed" not in said(app)
-    return [line for line in said(app).splitlines() if "room" in line or "disk" in line]
+    return errors(app)
 
 
 def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made_again(
@@ -48,7 +48,7 @@ def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made
     assert not app.exception and not drafts(small, "ann") and len(activity(small).acts) == before
     # The browser keeps what was typed, shows the sentence at the field, and sends it again.
     bank = holds(app, "bank")
-    assert [*bank["refused"]] == ["1"] and "room" in bank["refused"]["1"] and bank["unsaved"] == 0
+    assert [*bank["refused"]] == ["1"] and "disk" in bank["refused"]["1"] and bank["unsaved"] == 0
     place = {name: bank[name] for name in ("window", "project", "author")}
     leave(app, "bank", acts=[{"n": 1, **place, **edit}])
     assert holds(app, "bank")["refused"] == {} and drafts(small, "ann")["q1/a"].question.text == "Who is A?"
@@ -63,7 +63,7 @@ def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_roo
     with full_disk():
         named(app.button, "publish").click()
         app.run()
-    assert len(refused(app)) == 1, said(app)
+    assert refused(app) == ["disk-full"], said(app)
     assert publications(small) == [] and len(activity(small).acts) == before
     # What was typed is there.
     assert named(app.text_input, "publication note").value == "for the paper"
