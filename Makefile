@@ -58,7 +58,7 @@ test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser i
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)
 
 # The tests come last and have the machine to themselves.
-check: types loads lint imports docs-check ## everything that CI checks
+check: types loads lint style imports docs-check ## everything that CI checks
 	@$(MAKE) --no-print-directory test
 
 lint: $(VENV)/.installed-dev ## style and common mistakes

@@ -21,7 +21,7 @@ FORBIDDEN = {
     r"\bwhat (?:was|were|comes?|came|stands?|follows|differs)\b(?!.*\?)": "the name of the thing",
     r"(?:, |\bonly |\bhere )where (?:it|there|that|they|the|a|an|no)\b|^where there\b": "if, when",
     r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": "is not a ..., 'No ...' or 'Unknown ...'",
-    r"\b(?:is|are|be|was|were) none\b": "No ... yet",
+    r"(?<!there )\b(?:is|are|be|was|were) none\b": "No ... yet",
     r"\bbeside\b": "next to, in addition to",
     r"\b(?:anew|once more|likewise|thereof|wherever)\b": "again, also, if",
     r"\blets? (?:people|no|the|a|an|it|what|others|this|all)\b": "a precise verb",
@@ -37,8 +37,8 @@ OPENINGS = ("Say", "Let", "Look", "Take", "Give", "Tell", "Put", "Make sure")
 """How no summary of a command begins, and no label of a button."""
 EXEMPT = {ROOT / "core/graders/reading/injections.py"}
 """Modules whose texts are examples of what passages say."""
-TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|::")
-"""Statements of SQL and regular expressions, which are not texts."""
+TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|::|\{ [a-z-]+: ")
+"""Statements of SQL, regular expressions and style sheets, which are not texts."""
 
 Place = tuple[str, str]
 

@@ -22,7 +22,7 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.errors import InputError, Report
+from core.errors import InputError, Report, unknown_name
 from core.formats import Source, read_answer_verdicts
 from core.labels import Policy
 from core.measures import Choosing, Pairing
@@ -56,7 +56,7 @@ from core.text import first_few, how_many
 @click.group(invoke_without_command=True)
 @project_option
 @view_options
-@click.option("--require-complete", is_flag=True, help="Fail where an answer or a comparison is missing or failed.")
+@click.option("--require-complete", is_flag=True, help="Fail if an answer or a comparison is missing or failed.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular.")
 @json_option
 @click.pass_context
@@ -68,19 +68,22 @@ def reteval(
     latex: bool,
     as_json: bool,
 ) -> None:
-    """Say what retrievers are worth by the answers that they make possible, beside Recall, Precision and F1."""
+    """Compare retrievers by LLM-retEval, Recall, Precision and F1.
+
+    LLM-retEval scores the answers that a model generates from the passages of a run.
+    """
     if context.invoked_subcommand is not None:
         return
     if latex and as_json:
-        raise InputError("options-exclude-each-other", "The table is printed in one form.", "Give --latex or --json.")
+        raise InputError("options-exclude-each-other", "--latex and --json exclude each other.", "Use one of them.")
     with opened(project_path) as project:
         found = evaluate(project, view)
         failed = pipelines.failures(project, found)
     if require_complete and not found.complete:
         raise InputError(
             "incomplete-table",
-            f"The table is not complete: {_missing(found)}.",
-            "Ask for the rest, or leave the option out.",
+            f"Incomplete table ({_missing(found)}).",
+            "Complete it with exam answers generate and exam reteval compare, or omit --require-complete.",
         )
     if as_json:
         print_json(pipelines.reteval_told(found, failed))
@@ -93,7 +96,7 @@ def reteval(
 def _print_table(found: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> None:
     names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
     print_table(
-        ("run", "k", *names, "std error", "queries", "failed", "waiting", "A-C", "D-F"),
+        ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
         [
             (
                 row.run, row.k, *(row_values(row)[name][0] for name in names), row.reteval.error,
@@ -106,12 +109,12 @@ def _print_table(found: Evaluation, failed: Mapping[tuple[str, int], Failures]) 
     if found.ideal is not None and found.ideal.mean is not None:
         click.echo(f"ideal retriever (answers from the gold passages): {found.ideal.mean:.4f}")
     judge = found.judge_model.name if found.judge_model else JUDGES[found.view.judge].title
-    tell(f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; judge: {judge}.")
+    tell(f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; answer check: {judge}.")
     confirmed = sum(one.confirmed for one in failed.values())
     every = sum(one.recall + one.reteval for one in failed.values())
-    tell(f"A-C: Recall failures; D-F: LLM-retEval failures; {confirmed:,} of these {every:,} are confirmed.")
+    tell(f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of {every:,}.")
     if not found.complete:
-        tell(f"Not complete: {_missing(found)}. What is missing is left out, not counted as wrong.")
+        tell(f"Incomplete table ({_missing(found)}). Missing results are left out, not counted as wrong.")
 
 
 def _missing(found: Evaluation) -> str:
@@ -122,24 +125,24 @@ def _missing(found: Evaluation) -> str:
         return row.reteval.failed - row.failed
 
     said = {
-        "answers wait": total(lambda row: row.waiting),
-        "answers failed": total(lambda row: row.failed),
-        "comparisons wait": total(lambda row: row.reteval.waiting - row.waiting),
-        "comparisons failed": total(failed),
+        "pending answers": total(lambda row: row.waiting),
+        "failed answers": total(lambda row: row.failed),
+        "pending comparisons": total(lambda row: row.reteval.waiting - row.waiting),
+        "failed comparisons": total(failed),
     }
-    return ", ".join(f"{count:,} {what}" for what, count in said.items() if count > 0)
+    return ", ".join(how_many(count, what) for what, count in said.items() if count > 0)
 
 
 @reteval.command("compare")
 @project_option
 @view_options
-@click.option("--prompt", help="Name of the prompt; the usual one of the judge where not given.")
-@click.option("--name", help="What the judge is called; made of the model where not given.")
+@click.option("--prompt", help="Name of the prompt. Default: the usual prompt of the answer check.")
+@click.option("--name", help="Name of the answer check. Default: derived from the model.")
 @click.option(
     "--human",
     type=File(perhaps=True),
     metavar="FILE",
-    help="Compare the answers that people judged (a source, or a file) instead.",
+    help="Compare the answers that assessors checked instead: a source or a file.",
 )
 @model_options
 @caps_options
@@ -155,7 +158,10 @@ def compare(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Let a model compare answers (--judge llm or graded); only what is missing is asked, equal texts once."""
+    """Compare answers with a model (--judge llm or graded).
+
+    Only missing comparisons are requested. Equal texts are compared once.
+    """
     with opened(project_path) as project:
         close_unfinished(project)
         if human is not None:
@@ -176,10 +182,13 @@ def compare(
 @project_option
 @view_options
 @click.option("--case", "only", type=click.Choice(list(CASES)), help="Only this case.")
-@click.option("--to-do", is_flag=True, help="Only what nobody has confirmed.")
+@click.option("--to-do", is_flag=True, help="Only unconfirmed cases.")
 @json_option
 def cases(project_path: Path | None, view: View, only: str | None, to_do: bool, as_json: bool) -> None:
-    """List the queries on which the two sides part, with a proposal; first what could move the choice of a run."""
+    """List disagreements between Recall and LLM-retEval per query, each with a proposed case.
+
+    Queries that may change the chosen run are listed first.
+    """
     with opened(project_path) as project:
         rows = pipelines.cases(project, evaluate(project, view), only=only, to_do=to_do)
     print_rows(
@@ -213,7 +222,7 @@ def _case(row: CaseRow) -> dict[str, Any]:
 
 def _place(view: View) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
-        raise InputError("option-missing", "A case is of one run at one depth.", "Give --run RUN and --k K.")
+        raise InputError("option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K.")
     return view.runs[0], view.ks[0]
 
 
@@ -221,11 +230,13 @@ def _place(view: View) -> tuple[str, int]:
 @project_option
 @click.argument("query", metavar="QUERY")
 @view_options
-@click.option("--case", "case", type=click.Choice(list(CASES)), required=True, help="What it is.")
-@click.option("--note", default="", help="Why.")
-@click.option("--judge-passage", metavar="PASSAGE", help="Case A: judge this passage of the top k as relevant, too.")
-@click.option("--value", type=int, default=pipelines.RELEVANT, show_default=True, help="Of that judgment, 0 to 3.")
-@click.option("--add-answer", is_flag=True, help="Case E: add the answer to the query's right answers, too.")
+@click.option("--case", "case", type=click.Choice(list(CASES)), required=True, help="Case to confirm.")
+@click.option("--note", default="", help="Reason.")
+@click.option("--judge-passage", metavar="PASSAGE", help="Case A: also judge this passage of the top k as relevant.")
+@click.option(
+    "--value", type=int, default=pipelines.RELEVANT, show_default=True, help="Value of that judgment, 0 to 3."
+)
+@click.option("--add-answer", is_flag=True, help="Case E: also add the answer to the query's right answers.")
 @author_option
 def confirm(
     query: str,
@@ -238,27 +249,30 @@ def confirm(
     add_answer: bool,
     author: str,
 ) -> None:
-    """Confirm the case of QUERY for a run at a depth, the proposed one or another."""
+    """Confirm a case of QUERY for one run at one depth.
+
+    The case may differ from the proposed case.
+    """
     run, k = _place(view)
     with opened(project_path) as project:
         found = evaluate(project, view)
         row = pipelines.case_at(project, found, query, run, k)
         if add_answer and row.line.answer is None:
-            raise InputError("unknown-answer", f"There is no answer of {run} to {query}.", "Leave --add-answer out.")
+            raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
         if judge_passage is not None:
             pipelines.judge_as_relevant(project, row, judge_passage, author, value)
         if add_answer:
             add_gold_answer(project, query, row.line.answer or "", author)
         pipelines.confirm_case(project, found, query, run, k, case, author, note)
-    tell(f"{query}: case {case} for {run} at {k} ({CASES[pipelines.check_case(case)]}).")
+    tell(f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[pipelines.check_case(case)]}).")
 
 
 @reteval.command("withdraw")
 @project_option
 @click.argument("query", metavar="QUERY")
 @view_options
-@click.option("--judgment-of", metavar="PASSAGE", help="Withdraw one's judgment of this passage, too.")
-@click.option("--answer", help="Take this right answer of the query away, too.")
+@click.option("--judgment-of", metavar="PASSAGE", help="Also withdraw your judgment of this passage.")
+@click.option("--answer", help="Also remove this right answer of the query.")
 @author_option
 def withdraw(
     query: str,
@@ -268,7 +282,7 @@ def withdraw(
     answer: str | None,
     author: str,
 ) -> None:
-    """Take back the case that one confirmed of QUERY for a run at a depth; it stays on record."""
+    """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
     run, k = _place(view)
     with opened(project_path) as project:
         pipelines.take_back_case(project, evaluate(project, view), query, run, k, author)
@@ -276,23 +290,23 @@ def withdraw(
             judging.withdraw(project, query, judgment_of, author)
         if answer is not None:
             withdraw_gold_answer(project, query, answer, author)
-    tell(f"{query}: the case for {run} at {k} is taken back.")
+    tell(f"{query}: case withdrawn for {run} at depth {k}.")
 
 
 @reteval.command("correlate")
 @project_option
 @view_options
-@click.option("--refined", is_flag=True, help="Leave proposed cases A, B and C out of the refined set, too.")
-@click.option("--choice", is_flag=True, help="Say which run each evaluation chooses instead.")
+@click.option("--refined", is_flag=True, help="Also exclude proposed cases A, B and C from the refined set.")
+@click.option("--choice", is_flag=True, help="Show the run that each evaluation chooses instead.")
 @click.option(
     "--beside", metavar="BOARD", multiple=True,
-    help="With --choice: a board that chooses too, as 'NIST: nDCG@10'; may be repeated. A few where not given.",
+    help="With --choice: another leaderboard, such as 'NIST: nDCG@10'; may be repeated. Default: the first few.",
 )  # fmt: skip
 @json_option
 def correlate(
     project_path: Path | None, view: View, refined: bool, choice: bool, beside: tuple[str, ...], as_json: bool
 ) -> None:
-    """Say how far Recall and LLM-retEval say the same of each query; refined is without failures of Recall."""
+    """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall failures."""
     with opened(project_path) as project:
         found = evaluate(project, view)
         if choice:
@@ -313,11 +327,11 @@ def correlate(
             for row in rows
         ],
     )  # fmt: skip
-    whose = "proposed by the table or confirmed" if refined else "that people confirmed"
-    tell(f"Refined: without the cases A, B and C {whose}.")
+    whose = "proposed or confirmed" if refined else "confirmed by assessors"
+    tell(f"Refined: without cases A, B and C {whose}.")
     for row in rows:
         if row.every.spearman.undefined:
-            tell(f"{row.run} at {row.k}: undefined, {row.every.spearman.undefined}.")
+            tell(f"Correlation undefined for {row.run} at depth {row.k}: {row.every.spearman.undefined}.")
 
 
 def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], as_json: bool) -> None:
@@ -328,7 +342,7 @@ def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], a
     for k, one in told.items():
         beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
         print_table(
-            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same", "costs"),
+            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same choice", "loss"),
             [
                 (
                     choice.evaluation, ", ".join(choice.chosen),
@@ -338,26 +352,24 @@ def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], a
                 for choice in one.choices
             ],
         )  # fmt: skip
-    tell("Kendall's tau, its interval, how often the same is chosen, and what the choice costs are by LLM-retEval.")
+    tell("The columns from kendall to loss compare each evaluation with LLM-retEval.")
 
 
 def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
     """What the measures of answers, the boards beside them, and EXAM-Cover of the answers choose at a depth."""
     offered = boards_to_choose_by(project, k)
     if strange := [name for name in named if name not in offered]:
-        raise InputError(
-            "unknown-board", f"There is no board '{strange[0]}' at {k}.", f"There are: {', '.join(offered)}."
-        )
+        raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
     tables = pipelines.choice_tables(found, k)
     waiting = pipelines.waiting_runs(found, k)
     for name, table in pipelines.cover_tables(project, found, k).items():
         if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
-            tell(f"{name} is left out: no answer from {first_few(lacks)} is graded (exam answers grade).")
+            tell(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
         else:
             tables[name] = table
     for run, count in waiting.items():
-        tell(f"LLM-retEval@{k} does not say what {run} is worth: {how_many(count, 'queries')} wait.")
+        tell(f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending.")
     compared = compare_choices(project, boards, Policy(), tables)
     for name, error in compared.left_out.items():
         tell(f"{name} is left out: {error}")
@@ -376,15 +388,15 @@ def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
     "--human",
     type=File(perhaps=True),
     metavar="FILE",
-    help="A source of verdicts, or a file of them; all sources where not given.",
+    help="Assessors' answer results: a source or a file. Default: all sources.",
 )
-@click.option("--judge", "judges", type=click.Choice(list(JUDGES)), multiple=True, help="Only this judge; may repeat.")
-@click.option("--curve", is_flag=True, help="Print what each judge is worth at each threshold.")
+@click.option("--judge", "judges", type=click.Choice(list(JUDGES)), multiple=True, help="Only this answer check.")
+@click.option("--curve", is_flag=True, help="Show the agreement at each threshold.")
 @json_option
 def agreement(
     project_path: Path | None, human: str | None, judges: tuple[str, ...], curve: bool, as_json: bool
 ) -> None:
-    """Say how far each judge of answers agrees with people: accuracy, kappa, precision and recall."""
+    """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
     with opened(project_path) as project:
         rows = pipelines.agreement(project, _people(project, human), judges or None)
     if as_json:
@@ -392,7 +404,7 @@ def agreement(
         return
     if curve:
         print_table(
-            ("judge", "threshold", "accuracy", "kappa", "precision", "recall"),
+            ("answer check", "threshold", "accuracy", "kappa", "precision", "recall"),
             [
                 (row.judge.name, point.threshold, point.accuracy, point.kappa, point.precision, point.recall)
                 for row in rows
@@ -401,8 +413,8 @@ def agreement(
         )
         return
     print_table(
-        ("judge", "model", "accuracy", "kappa", "low", "high", "precision", "recall", "answers", "failed", "best at",
-         "kappa there"),
+        ("answer check", "model", "accuracy", "kappa", "low", "high", "precision", "recall", "answers", "failed",
+         "best threshold", "kappa at best threshold"),
         [
             (
                 row.judge.name, row.model, row.against.accuracy.value, row.against.kappa.value, row.against.kappa.low,
@@ -414,7 +426,10 @@ def agreement(
         ],
     )  # fmt: skip
     if waiting := [row for row in rows if row.waiting]:
-        tell(", ".join(f"{row.judge.name} was not asked about {row.waiting:,}" for row in waiting) + ".")
+        tell(
+            "Not checked yet: "
+            + ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in waiting)
+        )
 
 
 def _agreement(row: AgreementRow) -> dict[str, Any]:
@@ -428,12 +443,10 @@ def _people(project: Project, human: str | None) -> list[PeopleSaid]:
     file = sent_file(human)
     if file is None:
         known = [name for name, _ in pipelines.verdict_sources(project)]
-        raise InputError(
-            "unknown-source",
-            f"'{human}' is neither a source of verdicts nor a file.",
-            f"There are: {', '.join(known)}." if known else "Import some: exam import answer-verdicts FILE.",
+        raise unknown_name(
+            "unknown-source", "source or file", human, known, "To add results: exam import answer-verdicts FILE."
         )
     report = Report()
     said = read_answer_verdicts(Source.of(file), report)
-    report.raise_if_refused("Mend the file.")
+    report.raise_if_refused("Correct the file.")
     return said_in_file(project, [(one.query_id, one.answer, one.acceptable) for one in said])

@@ -23,14 +23,14 @@ from core.project import run_sizes, state_families, stated_families
 
 @click.group()
 def runs() -> None:
-    """List runs, and state which families of models they are made with."""
+    """List runs, and set the model families that they use."""
 
 
 @runs.command(name="list")
 @project_option
 @json_option
 def list_runs(project_path: Path | None, as_json: bool) -> None:
-    """List the runs with their size and the families of models that were stated of them."""
+    """List runs with their size and model families."""
     with opened(project_path) as project:
         stated = stated_families(project, "run")
         rows = [
@@ -40,7 +40,7 @@ def list_runs(project_path: Path | None, as_json: bool) -> None:
     print_rows(
         as_json,
         {"runs": rows},
-        ("run", "queries", "passages", "made with"),
+        ("run", "queries", "passages", "model families"),
         [
             (row["run"], row["queries"], row["passages"], None if row["families"] is None else _said(row["families"]))
             for row in rows
@@ -55,10 +55,10 @@ def _said(families: Any) -> str:
 @runs.command()
 @click.argument("names", nargs=-1, metavar="[RUN]...")
 @project_option
-@click.option("--family", "families", multiple=True, help="A family of models, as gpt or llama; may be repeated.")
-@click.option("--none", is_flag=True, help="No language model has a part in it.")
-@click.option("--questions", is_flag=True, help="State it of the questions of the bank.")
-@click.option("--grader", help="State it of this grader.")
+@click.option("--family", "families", multiple=True, help="A model family, such as gpt or llama; may be repeated.")
+@click.option("--none", is_flag=True, help="No language model is used.")
+@click.option("--questions", is_flag=True, help="Set the families of the questions in the bank.")
+@click.option("--grader", help="Set the families of this grader.")
 @author_option
 def families(
     names: tuple[str, ...],
@@ -69,11 +69,15 @@ def families(
     grader: str | None,
     author: str,
 ) -> None:
-    """State which families of models RUNs are made with, or the questions, or a grader."""
+    """Set the model families of RUNs, of the questions, or of a grader."""
     if bool(families) == none:
-        raise InputError("option-missing", "Nothing is stated.", "Give --family NAME, or --none.")
+        raise InputError(
+            "option-missing", "Exactly one of --family and --none is needed.", "Use --family NAME, or --none."
+        )
     if not (names or questions or grader):
-        raise InputError("option-missing", "It is not said of what.", "Name runs, --questions, or --grader NAME.")
+        raise InputError(
+            "option-missing", "No runs, questions or grader given.", "Name runs, or use --questions or --grader NAME."
+        )
     with opened(project_path) as project:
         for name in names:
             state_families(project, "run", name, families, author)

@@ -39,9 +39,9 @@ from core.project import restore as put_back
 @project_option
 @json_option
 def check(project_path: Path | None, as_json: bool) -> None:
-    """Look whether a project is sound: its file, keys, values, hashes, revisions, publications. Nothing is changed.
+    """Check a project's integrity: file, keys, values, hashes, revisions, publications. Nothing is changed.
 
-    Exit code 1 where something is wrong, which is said with the table, how often, the first example and what to do.
+    The exit code is 1 if there are problems. Each is shown with its table, count, first example and fix.
     """
     with opened(project_path) as project:
         found = look_at_everything(project)
@@ -58,16 +58,19 @@ def check(project_path: Path | None, as_json: bool) -> None:
         )
     else:
         print_table(
-            ("check", "found", "says"),
-            [(one.name, f"{len(found[one.name])} wrong" if found[one.name] else "sound", one.says) for one in CHECKS],
+            ("check", "result", "rule"),
+            [
+                (one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says)
+                for one in CHECKS
+            ],
         )
         for each in wrong:
             tell(f"{each.check}: {each}")
     if wrong:
         raise ProjectError(
             "check-failed",
-            f"{counted(len(wrong), 'thing')} wrong in {project.path.name}",
-            "What to do is said with each.",
+            f"{counted(len(wrong), 'problem')} found in {project.path.name}",
+            "Apply the fix shown with each problem.",
         )
 
 
@@ -78,13 +81,15 @@ def check(project_path: Path | None, as_json: bool) -> None:
     "--output",
     type=File(written=True, path_type=Path),
     metavar="FILE.duckdb|FOLDER",
-    help="A new file, or a folder; the folder backups beside the project where not given.",
+    help="New file, or a folder. Default: the folder backups next to the project.",
 )
-@click.option("--keep", type=Whole(1), metavar="N", help="Keep the N newest backups of the folder, and delete others.")
 @click.option(
-    "--every", type=Whole(0), metavar="HOURS", help="Make none now, but so often while the app runs; 0 for never."
+    "--keep", type=Whole(1), metavar="N", help="Keep the N newest backups in the folder and delete older backups."
 )
-@click.option("--list", "listing", is_flag=True, help="Make none, but list those that are there.")
+@click.option(
+    "--every", type=Whole(0), metavar="HOURS", help="Schedule backups every HOURS while the app runs; 0 turns them off."
+)
+@click.option("--list", "listing", is_flag=True, help="List existing backups and make none.")
 @author_option
 @json_option
 def backup(
@@ -96,15 +101,20 @@ def backup(
     author: str,
     as_json: bool,
 ) -> None:
-    """Make a backup of a project: a copy of one moment, read from end to end before it gets its name.
+    """Back up a project to a new file.
 
-    It never takes the place of a file that is there.
+    The copy is read completely before it gets its name. Existing files are never overwritten.
+    With --every, backups are only scheduled and none is made now.
     """
     if listing and (keep is not None or every is not None):
-        raise InputError("options-exclude-each-other", "--list makes no backup.", "Leave --keep and --every out.")
+        raise InputError(
+            "options-exclude-each-other", "--list excludes --keep and --every.", "Omit --keep and --every."
+        )
     if every is not None and output is not None:
         raise InputError(
-            "options-exclude-each-other", "--every makes backups in the folder beside the project.", "Leave -o out."
+            "options-exclude-each-other",
+            "--every excludes -o.",
+            "Omit -o: scheduled backups go to the folder next to the project.",
         )
     if listing:
         path = required(project_path)
@@ -116,9 +126,9 @@ def backup(
             wanted = Schedule(every) if keep is None else Schedule(every, keep)
             set_schedule(project, wanted, author)
             tell(
-                f"A backup is made every {wanted.hours} h while the app runs, and {wanted.keep} are kept."
+                f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
                 if wanted.hours
-                else "No backups are made by themselves."
+                else "Scheduled backups are off."
             )
             return
         made = make_backup(project, output, keep)
@@ -126,7 +136,7 @@ def backup(
         print_json(_told(made))
     else:
         click.echo(str(made.path))
-        tell(f"To put it back: exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(project_path))}")
+        tell(f"To restore it: exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(project_path))}")
 
 
 def _told(made: Backup) -> dict[str, object]:
@@ -137,7 +147,7 @@ def _print_list(found: list[Backup], as_json: bool) -> None:
     print_rows(
         as_json,
         {"backups": [_told(one) for one in found]},
-        ("made at", "MB", "why", "file"),
+        ("made at", "MB", "reason", "file"),
         [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
     )
 
@@ -147,8 +157,8 @@ def _print_list(found: list[Backup], as_json: bool) -> None:
 @project_option
 @author_option
 def restore(backup_path: Path, project_path: Path | None, author: str) -> None:
-    """Put a backup in the place of a project; the file that was there is kept beside it, under a name with the date."""
+    """Restore a project from BACKUP. The current file is kept next to it, with the date in its name."""
     done = put_back(backup_path, required(project_path), author)
-    tell(f"{done.path} is what {backup_path.name} holds.")
+    tell(f"Restored {done.path} from {backup_path.name}.")
     if done.kept is not None:
-        tell(f"What was there before is {done.kept.name}, in the same folder: delete it when you do not need it.")
+        tell(f"The previous file is {done.kept.name}, in the same folder. Delete it when you no longer need it.")

@@ -19,13 +19,13 @@ APP = Path(__file__).resolve().parents[2] / "app.py"
 @project_option
 @click.option("--port", type=Whole(), default=8501, show_default=True, help="Port on localhost.")
 def serve(project_path: Path | None, port: int) -> None:
-    """Start the app in the browser; with --project, on that project."""
+    """Start the app in the browser. With --project, that project is opened."""
     at_a_shell()
     environment = dict(os.environ)
     if project_path is not None:
         if not project_path.exists():
             raise InputError(
-                "no-such-project", f"{project_path}: there is no such project.", "Make it with exam init or exam demo."
+                "no-such-project", f"No project at '{project_path}'.", "Create it with exam init or exam demo."
             )
         environment["EXAM_PROJECT"] = str(project_path.resolve())
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]

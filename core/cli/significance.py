@@ -17,15 +17,17 @@ from core.study import CORRECTIONS, TESTS, Correction, Test, compare_systems
 
 @click.command()
 @project_option
-@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="As nDCG@10, AP or EXAM-Cover@20.")
-@click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
-@click.option("--test", type=click.Choice(TESTS), default="t", show_default=True, help="Paired over queries.")
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Such as nDCG@10, AP or EXAM-Cover@20.")
+@click.option("--source", default="exam", show_default=True, help="Basis: exam, judgments, or a source's name.")
+@click.option(
+    "--test", type=click.Choice(TESTS), default="t", show_default=True, help="Significance test, paired over queries."
+)
 @click.option("--correction", type=click.Choice(CORRECTIONS), default="holm", show_default=True,
-              help="For the number of comparisons.")  # fmt: skip
-@click.option("--baseline", metavar="RUN", help="The system to compare with; the best where not given.")
+              help="Correction for multiple comparisons.")  # fmt: skip
+@click.option("--baseline", metavar="RUN", help="System to compare with. Default: the best.")
 @click.option("--permutations", type=Whole(most=100 * MOST_DRAWS), default=PERMUTATIONS, show_default=True,
-              help="Of the randomisation test, at least.")  # fmt: skip
-@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Makes the randomisation test repeatable.")
+              help="Minimum permutations of the randomisation test.")  # fmt: skip
+@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed of the randomisation test.")
 @policy_options
 @json_option
 def significance(
@@ -40,7 +42,7 @@ def significance(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Say which systems differ from the best, or from a baseline."""
+    """Show which systems differ significantly from the best system or from a baseline."""
     with opened(project_path) as project:
         board = leaderboard(project, measure, source, policy)
     rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
@@ -58,7 +60,7 @@ def significance(
             }
         )
         return
-    click.echo(f"{board.measure} of {board.source} against {against}, {test} test, correction {correction}")
+    click.echo(f"{board.measure} ({board.source}), baseline {against}, test {test}, correction {correction}")
     answers = {True: "yes", False: "no", None: None}
     print_table(
         ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),

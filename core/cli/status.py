@@ -27,19 +27,19 @@ def _bills(project: Project) -> list[Bill]:
 @project_option
 @json_option
 def status(project_path: Path | None, as_json: bool) -> None:
-    """Say what the project holds, and what jobs that asked an endpoint were billed against what was told before."""
+    """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
     with opened(project_path) as project:
-        speaking = {"passages that speak to the grader": len(speaking_passages(project))}
-        found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
+        speaking = len(speaking_passages(project))
+        found = {**counts(project), **judged_queries(project).as_dict()}
         paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
     if as_json:
-        print_json({**found, "bills": [asdict(bill) for bill in paid]})
+        print_json({**found, "passages that speak to the grader": speaking, "bills": [asdict(bill) for bill in paid]})
         return
-    print_table(("what", "count"), list(found.items()))
+    print_table(("content", "count"), [*found.items(), ("passages that address the grader", speaking)])
     if paid:
         click.echo()
         print_table(
-            ("job", "grader", "state", "calls", "told", "tokens", "told", "off by", "cost", "told"),
+            ("job", "grader", "state", "calls", "estimated", "tokens", "estimated", "off by", "cost", "estimated"),
             [
                 (
                     str(bill.job),

@@ -49,31 +49,33 @@ _query_option = click.option("--query", "query_id", help="Only items of this que
 
 @click.group()
 def students() -> None:
-    """The students of an exam: models with the way in which they are given context, and rules without a model."""
+    """Add and list examinees: models with a mode of context, and rules without a model."""
 
 
 @students.command("add")
 @project_option
-@click.option("--name", help="What it is called; made of what it is where not given.")
-@click.option("--by", type=click.Choice(["likelihood", "letter", *RULES]), help="How it chooses; a rule has no model.")
+@click.option("--name", help="Name of the examinee. Default: derived from its settings.")
+@click.option("--by", type=click.Choice(["likelihood", "letter", *RULES]), help="How it chooses; a rule uses no model.")
 @click.option("--model", help="Name or folder of the model.")
 @click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs.")
-@click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1.")
-@click.option("--key-variable", help="Variable of the environment with the endpoint's key.")
+@click.option("--base-url", help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
+@click.option("--key-variable", help="Environment variable with the endpoint's key.")
 @click.option("--revision", help="Branch, tag or commit of a model on the hub.")
 @click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a model on this computer.")
 @click.option(
     "--normalise",
     type=click.Choice(NORMALISATIONS),
-    help=f"What the likelihood of a choice is divided by; {NORMALISE} where not given.",
+    help=f"Divisor of a choice's likelihood. Default: {NORMALISE}.",
 )
 @click.option(
-    "--retrieval", default=CLOSED_BOOK, show_default=True, help="closed-book, oracle, or the name of a retrieval."
+    "--retrieval", default=CLOSED_BOOK, show_default=True, help="Context: closed-book, oracle, or a retrieval."
 )
-@click.option("--k", type=Whole(1), default=1, show_default=True, help="Passages of the retrieval.")
-@click.option("--icl", type=Whole(0), default=0, show_default=True, help="Worked items before the question.")
-@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Of worked items, and of chance.")
-@click.option("--factor", "factors", multiple=True, metavar="NAME=LEVEL", help="A further component; may be repeated.")
+@click.option("--k", type=Whole(1), default=1, show_default=True, help="Passages from the retrieval.")
+@click.option("--icl", type=Whole(0), default=0, show_default=True, help="Worked examples before the question.")
+@click.option(
+    "--seed", type=Whole(0), default=0, show_default=True, help="Random seed of worked examples and of chance."
+)
+@click.option("--factor", "factors", multiple=True, metavar="NAME=LEVEL", help="Another component; may be repeated.")
 @json_option
 def add(
     project_path: Path | None,
@@ -87,7 +89,7 @@ def add(
     as_json: bool,
     **settings: str | None,
 ) -> None:
-    """Add a student; one that is there already stays the one that it is."""
+    """Add an examinee. An existing examinee stays unchanged."""
     given = {setting: value for setting, value in settings.items() if value is not None}
     levels = dict(map(_factor, factors))
     with opened(project_path) as project, acting(naming(given.get("base_url"), given.get("key_variable"))):
@@ -95,13 +97,13 @@ def add(
     if as_json:
         print_json(asdict(student))
     else:
-        tell(f"Student: {student.name}")
+        tell(f"Examinee: {student.name}")
 
 
 def _factor(text: str) -> tuple[str, str]:
     factor, equals, level = text.partition("=")
     if not (factor.strip() and equals and level.strip()):
-        raise InputError("invalid-component", f"'{text}' is no component.", "Write NAME=LEVEL.")
+        raise InputError("invalid-component", f"Invalid component '{text}'.", "Use NAME=LEVEL.")
     return factor.strip(), level.strip()
 
 
@@ -110,7 +112,7 @@ def _factor(text: str) -> tuple[str, str]:
 @_query_option
 @json_option
 def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
-    """List the students, and how far each is with the exam."""
+    """List examinees and their progress in the exam."""
     with opened(project_path) as project:
         found = [(student, standing(project, student, query_id)) for student in every_student(project)]
         made = retrievals(project)
@@ -120,7 +122,7 @@ def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> Non
             "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
             "retrievals": [asdict(one) for one in made],
         },
-        ("student", "model", "retrieval", "icl", "items", "answered", "failed", "missing"),
+        ("examinee", "model", "retrieval", "icl", "items", "answered", "failed", "unanswered"),
         [
             (
                 one.name,
@@ -137,10 +139,12 @@ def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> Non
 @students.command("retrieve")
 @click.argument("name")
 @project_option
-@click.option("--with", "retriever", type=click.Choice(RETRIEVERS), help="Rank the project's passages by this.")
-@click.option("--run", type=File(path_type=Path, exists=True, dir_okay=False), help="A run whose queries are items.")
-@click.option("--depth", type=Whole(1), default=DEPTH, show_default=True, help="Passages that are kept for an item.")
-@click.option("--rerank", metavar="MODEL", help="Re-rank the first 100 by this cross-encoder.")
+@click.option("--with", "retriever", type=click.Choice(RETRIEVERS), help="Retriever that ranks the project's passages.")
+@click.option(
+    "--run", type=File(path_type=Path, exists=True, dir_okay=False), help="TREC run with item ids as query ids."
+)
+@click.option("--depth", type=Whole(1), default=DEPTH, show_default=True, help="Passages to keep per item.")
+@click.option("--rerank", metavar="MODEL", help="Cross-encoder that re-ranks the first 100.")
 @_query_option
 def retrieve(
     name: str,
@@ -151,15 +155,18 @@ def retrieve(
     rerank: str | None,
     query_id: str | None,
 ) -> None:
-    """Give items passages that students can be given: from a TREC run with item ids as query ids, or made here."""
+    """Add a retrieval: passages for each item that examinees can get as context.
+
+    The passages come from a TREC run with item ids as query ids (--run), or from a retriever (--with).
+    """
     if (retriever is None) == (run is None):
         raise InputError(
             "option-missing",
-            "It is not said where the passages come from.",
-            f"Give --run FILE, or --with {', '.join(RETRIEVERS)}.",
+            "Exactly one of --run and --with is needed.",
+            f"Use --run FILE, or --with {', '.join(RETRIEVERS)}.",
         )
     if run is not None and rerank is not None:
-        raise InputError("option-missing", "An imported run is not re-ranked.", "Give --rerank together with --with.")
+        raise InputError("option-missing", "--rerank does not work with --run.", "Use --rerank with --with.")
     with opened(project_path) as project:
         if run is not None:
             items = import_retrieval(project, name, Source.of(run), current_author())
@@ -170,20 +177,18 @@ def retrieve(
 
 @click.command("sit")
 @project_option
-@click.option("--student", "names", multiple=True, help="Only this student; may be repeated.")
+@click.option("--student", "names", multiple=True, help="Only this examinee; may be repeated.")
 @_query_option
-@click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
-@click.option("--limit", type=Whole(1), help="Ask at most this many answers, of all students together.")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Money that may be spent at most.")
-@click.option("--max-calls", type=Whole(1), help="Calls of models at most, retries included.")
-@click.option(
-    "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Calls in flight at most."
-)
+@click.option("--bank-version", type=Whole(), help="Bank version. Default: the newest.")
+@click.option("--limit", type=Whole(1), help="Maximum number of answers, over all examinees.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit.")
+@click.option("--max-calls", type=Whole(1), help="Call limit, retries included.")
+@click.option("--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parallel calls.")
 @patience_option
-@click.option("--retry-failed", is_flag=True, help="Ask what failed again, too.")
-@click.option("--only-failed", is_flag=True, help="Ask what failed again and nothing else.")
-@click.option("--base-url", help="Address of an endpoint that --key-variable is for.")
-@click.option("--key-variable", help="Variable of the environment with the key of the endpoint at --base-url.")
+@click.option("--retry-failed", is_flag=True, help="Also retry failed answers.")
+@click.option("--only-failed", is_flag=True, help="Retry only failed answers.")
+@click.option("--base-url", help="Address of the endpoint for --key-variable.")
+@click.option("--key-variable", help="Environment variable with the key of the endpoint at --base-url.")
 @json_option
 def sit(
     project_path: Path | None,
@@ -201,9 +206,9 @@ def sit(
     key_variable: str | None,
     as_json: bool,
 ) -> None:
-    """Let students answer what they have not answered. Stopped at any moment, it goes on where it was."""
+    """Run the exam: examinees answer their unanswered items. Interrupted jobs resume."""
     if key_variable and not base_url:
-        raise InputError("option-missing", "--key-variable names no address.", "Give --base-url as well.")
+        raise InputError("option-missing", "--key-variable needs an endpoint.", "Add --base-url URL.")
     request = Sit(
         names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed,
         patience,
@@ -225,7 +230,7 @@ def sit(
         for name, one in ended.items():
             tell(f"{name}: {counted(one.graded, 'answer')}, {one.failed:,} failed. {one.message}".rstrip())
     if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state in ("failed", "cancelled")]:
-        raise GradingError("job-failed", broken[0], "What was answered so far is kept.")
+        raise GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
 
 
 def _watch() -> Callable[[str, Progress], None]:

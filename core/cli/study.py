@@ -32,12 +32,12 @@ _run_option = click.option("--run", "runs", multiple=True, help="Only this run; 
 @click.command()
 @project_option
 @click.option("--max-k", type=click.IntRange(1, MAX_K), default=DEFAULT_MAX_K, show_default=True,
-              help="Up to this many passages.")  # fmt: skip
+              help="Maximum k.")  # fmt: skip
 @_run_option
 @policy_options
 @json_option
 def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: Policy, as_json: bool) -> None:
-    """Say how coverage grows with the passages that are read: EXAM-Cover@k for every k."""
+    """Show coverage by the number of passages read: EXAM-Cover@k for every k."""
     with opened(project_path) as project:
         found = cover_curves(project, policy, max_k, runs or None)
     if as_json:
@@ -49,19 +49,19 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
     )
     if max_k > found.pool_depth:
-        tell(f"The pool ends at rank {found.pool_depth}: what lies deeper is graded only where other runs have it.")
+        tell(f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them.")
 
 
 @click.command()
 @project_option
-@click.option("--against", default="judgments", show_default=True, help="The truth: a source of judgments.")
+@click.option("--against", default="judgments", show_default=True, help="Source of judgments to compare with.")
 @click.option("--top-k", type=Whole(1), default=DEFAULT_TOP_K, show_default=True,
-              help="Passages of each run and query that are classified.")  # fmt: skip
+              help="Passages to classify per run and query.")  # fmt: skip
 @click.option(
-    "--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(SELECTION_MEASURES)} where not given."
+    "--measure", "measures", multiple=True, help=f"May be repeated. Default: {', '.join(SELECTION_MEASURES)}."
 )
-@click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
-@click.option("--unreadable-no", is_flag=True, help="Take what the grader was asked in vain for non-relevant by it.")
+@click.option("--unjudged-zero", is_flag=True, help="Count unjudged passages as non-relevant.")
+@click.option("--unreadable-no", is_flag=True, help="Count the grader's unreadable replies as non-relevant.")
 @queries_option
 @policy_options
 @json_option
@@ -76,7 +76,7 @@ def selection(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Say how well a grader tells relevant passages, and whether its boards choose the same system."""
+    """Compare a grader with judgments: relevant passages, and the best system by each measure."""
     with opened(project_path) as project:
         found = select(
             project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
@@ -84,7 +84,7 @@ def selection(
     if as_json:
         print_json(found.as_dict())
         return
-    click.echo(f"{found.grader} against {found.against}, top {found.top_k}")
+    click.echo(f"{found.grader} compared with {found.against}, top {found.top_k}")
     click.echo(_verdicts_line(found.verdicts, unreadable_no))
     print_table(
         ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
@@ -120,22 +120,22 @@ def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
         f"{name} {getattr(verdicts, name):,}" + ("" if share is None else f" ({share:.1%})")
         for name, share in verdicts.shares.items()
     )
-    counted = " and counts as no" if unreadable_no else ""
-    return f"verdicts: {counts}{counted}; ungraded {verdicts.ungraded:,}"
+    counted = ", counted as no" if unreadable_no else ""
+    return f"labels: {counts}{counted}; ungraded {verdicts.ungraded:,}"
 
 
 @click.command()
 @project_option
 @_run_option
-@click.option("--top-k", type=Whole(1), help="Passages of each run and query; the pool's depth if not given.")
+@click.option("--top-k", type=Whole(1), help="Passages per run and query. Default: the pool depth.")
 @click.option("--list", "listed", type=Whole(0), default=LISTED, show_default=True,
-              help="Passages to grade next that are named, per run.")  # fmt: skip
+              help="Passages to list for grading next, per run.")  # fmt: skip
 @policy_options
 @json_option
 def unjudged(
     project_path: Path | None, runs: tuple[str, ...], top_k: int | None, listed: int, policy: Policy, as_json: bool
 ) -> None:
-    """Say how much of each run has a label or a judgment, and what to grade next."""
+    """Show how much of each run has a label or a judgment. Passages to grade next are listed."""
     with opened(project_path) as project:
         found = find_unjudged(project, policy, top_k, runs or None, listed)
         hints = {run.run: _hint(project, policy, run) for run in found.to_grade}
@@ -143,7 +143,7 @@ def unjudged(
         print_json(found.as_dict())
         return
     print_table(
-        ("run", "source", f"Judged@{found.top_k}", "known", "of"),
+        ("run", "source", f"Judged@{found.top_k}", "judged", "of"),
         [(share.run, share.source, share.judged, share.known, share.top) for share in found.shares],
     )
     for run in found.to_grade:
@@ -151,12 +151,11 @@ def unjudged(
             tell(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hints[run.run]}")
         if run.not_pooled:
             tell(
-                f"{run.run}: beyond the pool, which ends at rank {found.pool_depth},"
-                f" {counted(run.not_pooled, 'passage')}."
+                f"{run.run}: {counted(run.not_pooled, 'passage')} not pooled. The pool ends at rank {found.pool_depth}."
                 f" Run: exam pool --depth {found.top_k}"
             )
         if run.without_text:
-            tell(f"{run.run}: without a text, {counted(run.without_text, 'passage')}. Run: exam import passages FILE")
+            tell(f"{run.run}: {counted(run.without_text, 'passage')} without text. Run: exam import passages FILE")
 
 
 def _hint(project: Project, policy: Policy, run: ToGrade) -> str:

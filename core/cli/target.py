@@ -25,7 +25,7 @@ from core.cli.options import (
     tell,
 )
 from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, unknown_name
 from core.graders import acting, naming
 from core.pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from core.project import Project, current_author, drop_freeze, freezes, run_names
@@ -35,7 +35,7 @@ _file = click.argument("file", type=File(path_type=Path, exists=True, dir_okay=F
 
 @click.group()
 def target() -> None:
-    """Live targets: search and RAG endpoints that are asked for every query."""
+    """Query live targets: search and RAG endpoints."""
 
 
 def _read(file: Path) -> Target:
@@ -45,16 +45,16 @@ def _read(file: Path) -> Target:
 @target.command("freeze")
 @_file
 @project_option
-@click.option("--name", required=True, help="Of the run that it becomes; it must be new.")
+@click.option("--name", required=True, help="Name of the new run.")
 @click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
-@click.option("--allow-failed", is_flag=True, help="Keep the rest where queries failed.")
+@click.option("--allow-failed", is_flag=True, help="Keep the snapshot even if queries failed.")
 @json_option
 def freeze(
     file: Path, project_path: Path | None, name: str, queries: tuple[str, ...], allow_failed: bool, as_json: bool
 ) -> None:
-    """Ask the endpoint that FILE describes for every query, and keep what it gives as a run, or responses.
+    """Query the endpoint that FILE describes, and record its results as a run or as responses.
 
-    Interrupted, it keeps what came: done again under the same name, it asks the rest.
+    If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
     """
     asked = _read(file)
     with opened(project_path) as project:
@@ -81,26 +81,29 @@ def _say(found: Frozen) -> None:
         tell(f"exam: {query_id} failed: {reason}")
     kept = " and ".join(filter(None, (found.run, found.system)))
     if found.before:
-        tell(f"{found.before:,} had come before and were not asked again.")
+        tell(f"Queries answered earlier and not sent again: {found.before:,}.")
     tell(
-        f"{counted(found.answered, 'query').replace('querys', 'queries')} of {found.queries:,} answered,"
-        f" {found.empty:,} with nothing, {len(found.failed):,} failed; kept as {kept}."
+        f"Queries answered: {found.answered:,} of {found.queries:,}, {found.empty:,} with no results,"
+        f" {len(found.failed):,} failed. Saved as {kept}."
     )
     if found.changed:
-        tell(f"{counted(found.changed, 'passage')} with another text than before under the same id.")
+        tell(f"{counted(found.changed, 'passage')} changed: same id, new text.")
 
 
 @target.command("list")
 @project_option
 @json_option
 def list_(project_path: Path | None, as_json: bool) -> None:
-    """List the freezes of targets, the newest first, with those that are open: freeze them again to ask the rest."""
+    """List snapshots of targets, newest first.
+
+    To complete an open snapshot, run exam target freeze again with its name.
+    """
     with opened(project_path) as project:
         found = freezes(project)
     print_rows(
         as_json,
         {"freezes": [asdict(one) | {"open": one.open} for one in found]},
-        ("name", "target", "begun", "by", "queries", "failed", "state"),
+        ("name", "target", "started", "by", "queries", "failed", "state"),
         [
             (
                 one.name,
@@ -109,7 +112,7 @@ def list_(project_path: Path | None, as_json: bool) -> None:
                 one.author,
                 one.queries,
                 one.failed,
-                f"open, {one.came:,} came" if one.open else "frozen",
+                f"open, {counted(one.came, 'answer')}" if one.open else "complete",
             )
             for one in found
         ],
@@ -121,25 +124,29 @@ def list_(project_path: Path | None, as_json: bool) -> None:
 @project_option
 @author_option
 def drop(name: str, project_path: Path | None, author: str) -> None:
-    """Give up the open freeze NAME: what came so far goes. What was kept as a run stays."""
+    """Discard the open snapshot NAME and its answers so far. Saved runs stay."""
     with opened(project_path) as project:
         came = drop_freeze(project, name, author)
-    tell(f"{name}: given up after {counted(came, 'answer')} had come.")
+    tell(f"{name}: open snapshot discarded, with {counted(came, 'answer')}.")
 
 
 @target.command("watch")
 @_file
 @project_option
-@click.option("--since", required=True, metavar="RUN", help="The run that it is compared with.")
-@click.option("--name", help="Of the new run; --since with the time where not given.")
-@click.option("--measure", default="nDCG@10", show_default=True, help="What must not fall.")
+@click.option("--since", required=True, metavar="RUN", help="Run to compare with.")
+@click.option("--name", help="Name of the new run. Default: --since with the time.")
+@click.option("--measure", default="nDCG@10", show_default=True, help="Measure that must not fall.")
 @click.option(
-    "--source", default="judgments", show_default=True, help="Source of judgments; `exam` for what grades say."
+    "--source", default="judgments", show_default=True, help="Source of judgments; `exam` for labels from grades."
 )
 @click.option(
-    "--level", type=click.FloatRange(0, 1), default=LEVEL, show_default=True, help="Chance below which a fall counts."
+    "--level",
+    type=click.FloatRange(0, 1),
+    default=LEVEL,
+    show_default=True,
+    help="Significance level: a fall with a smaller p-value counts.",
 )
-@click.option("--allow-failed", is_flag=True, help="Go on where queries failed.")
+@click.option("--allow-failed", is_flag=True, help="Continue even if queries failed.")
 @json_option
 def watch(
     file: Path,
@@ -152,19 +159,17 @@ def watch(
     allow_failed: bool,
     as_json: bool,
 ) -> None:
-    """Freeze the endpoint again and fail (exit 1) where a measure fell by more than noise since RUN."""
+    """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = _read(file)
     with opened(project_path) as project:
         if since not in run_names(project):
-            raise InputError(
-                "unknown-run", f"There is no run '{since}'.", "Freeze the target first: exam target freeze."
-            )
+            raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam target freeze.")
         found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
         if found.run is None:
             raise InputError(
                 "target-without-passages",
-                "This target gives no passages, so that there is no run to measure.",
-                "Name their path.",
+                f"{file.name}: the target returns no passages, so no run can be measured.",
+                "Set the path of the passages in this file.",
             )
         fall = measure_fall(project, since, found.run, measure, source, level=level)
         changes = diff_of_runs(project, since, found.run, asked.k)
@@ -177,16 +182,16 @@ def watch(
         raise GradingError(
             "measure-fell",
             f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise (p = {fall.p:.4f}).",
-            f"See what changed: exam target diff {since} {found.run}.",
+            f"Compare the runs: exam target diff {since} {found.run}.",
         )
 
 
 def _say_fall(fall: Fall, changed: int) -> None:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     tell(
-        f"{fall.measure} by {fall.source}: {fall.before:.4f} before, {fall.after:.4f} after"
-        f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance}, {fall.queries:,} queries);"
-        f" the top of {changed:,} differs."
+        f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
+        f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance}, {fall.queries:,} queries)."
+        f" Queries with different top results: {changed:,}."
     )
 
 
@@ -194,10 +199,10 @@ def _say_fall(fall: Fall, changed: int) -> None:
 @click.argument("before", metavar="RUN")
 @click.argument("after", metavar="RUN")
 @project_option
-@click.option("--depth", type=Whole(1), default=10, show_default=True, help="How deep one looks.")
+@click.option("--depth", type=Whole(1), default=10, show_default=True, help="Ranks to compare.")
 @json_option
 def diff(before: str, after: str, project_path: Path | None, depth: int, as_json: bool) -> None:
-    """Say for which queries the top or the answer of two runs differs, those that differ most first."""
+    """List queries whose top results or answers differ between two runs, largest difference first."""
     with opened(project_path) as project:
         found = diff_of_runs(project, before, after, depth)
     if as_json:
@@ -210,4 +215,4 @@ def diff(before: str, after: str, project_path: Path | None, depth: int, as_json
         )
         for one in found
     ]  # fmt: skip
-    print_table(("query", "overlap", "gone", "new", "moved", "answer"), rows)
+    print_table(("query", "overlap", "removed", "added", "moved", "answer"), rows)

@@ -30,7 +30,7 @@ from core.text import how_many
 
 @click.group()
 def work() -> None:
-    """The queries of an assessor: how far each is, and what is next."""
+    """List the queries of an assessor, and set due dates and progress."""
 
 
 @work.command(name="list")
@@ -38,7 +38,10 @@ def work() -> None:
 @author_option
 @json_option
 def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
-    """List the queries of --author: those assigned to them, or all that have a pool."""
+    """List the queries of --author, with progress and the next step.
+
+    If --author works on the whole project, all queries with a pool are listed.
+    """
     with opened(project_path) as project:
         member = next((one for one in project.members().values() if one.name == author), None)
         found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
@@ -71,16 +74,16 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
 @work.command()
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
 @project_option
-@click.option("--by", "day", type=click.DateTime(["%Y-%m-%d"]), help="The last day; without it, none from now on.")
-@click.option("--person", help="For this person alone, by name; for everybody whose query it is where not given.")
+@click.option("--by", "day", type=click.DateTime(["%Y-%m-%d"]), help="Due date. Without it, the due date is removed.")
+@click.option("--person", help="Only for this person. Default: all assessors of the query.")
 @author_option
 def due(
     queries: Sequence[str], project_path: Path | None, day: datetime | None, person: str | None, author: str
 ) -> None:
-    """Say until when queries are to be done."""
+    """Set or remove the due date of queries."""
     with opened(project_path) as project:
         set_due(project, queries, None if day is None else day.date(), author, person)
-    tell(f"{how_many(len(queries), 'queries')} due {'no more' if day is None else f'by {day:%Y-%m-%d}'}.")
+    tell(f"{how_many(len(queries), 'queries')}: {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}.")
 
 
 @work.command()
@@ -88,11 +91,11 @@ def due(
 @project_option
 @author_option
 def done(queries: Sequence[str], project_path: Path | None, author: str) -> None:
-    """Say that you are done with queries."""
+    """Mark your queries as done."""
     with opened(project_path) as project:
         for query in queries:
             mark_done(project, query, True, author)
-    tell(f"{how_many(len(queries), 'queries')} done. To take that back: exam work reopen")
+    tell(f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY")
 
 
 @work.command()
@@ -100,24 +103,24 @@ def done(queries: Sequence[str], project_path: Path | None, author: str) -> None
 @project_option
 @author_option
 def reopen(queries: Sequence[str], project_path: Path | None, author: str) -> None:
-    """Say that you are not done with queries after all."""
+    """Mark your queries as not done."""
     with opened(project_path) as project:
         for query in queries:
             mark_done(project, query, False, author)
-    tell(f"{how_many(len(queries), 'queries')} open again.")
+    tell(f"{how_many(len(queries), 'queries')} reopened.")
 
 
 @click.group()
 def guidelines() -> None:
-    """How assessors are to decide, in the whole project or in one query."""
+    """Show and set the guidelines for assessors, for the project or one query."""
 
 
 @guidelines.command()
 @project_option
-@click.option("--query", "query_id", help="Those of this query as well.")
+@click.option("--query", "query_id", help="Also show the guidelines of this query.")
 @json_option
 def show(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
-    """Print the guidelines of the project and of a query."""
+    """Show the guidelines of the project and of a query."""
     with opened(project_path) as project:
         found = guidelines_of(project, query_id)
     if as_json:
@@ -130,11 +133,11 @@ def show(project_path: Path | None, query_id: str | None, as_json: bool) -> None
 @guidelines.command(name="set")
 @click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
 @project_option
-@click.option("--query", "query_id", help="For this query; for the whole project where not given.")
+@click.option("--query", "query_id", help="Only for this query. Default: the whole project.")
 @author_option
 def set_(file: Path, project_path: Path | None, query_id: str | None, author: str) -> None:
-    """Write guidelines from a text FILE (- for standard input); an empty one takes them away."""
+    """Set guidelines from a text FILE (- for standard input). An empty file removes them."""
     with opened(project_path) as project:
         text = text_of(file)
         set_guidelines(project, text, author, query_id)
-    tell(f"The guidelines have {counted(len(text.strip()), 'character')}. What stood there before stays on record.")
+    tell(f"Guidelines saved, {counted(len(text.strip()), 'character')}. The earlier version stays on record.")

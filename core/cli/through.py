@@ -97,8 +97,8 @@ def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool], proj
 def _gone(error: Exception) -> ProjectError:
     return ProjectError(
         "server-gone",
-        f"The server that has the project open went away ({type(error).__name__}).",
-        "What it had saved is saved. Look how far it came, then try again.",
+        f"Lost the connection to the server that has the project open ({type(error).__name__}).",
+        "Check which results were saved, then try again.",
     )
 
 
@@ -141,7 +141,7 @@ def _parts(
         try:
             opened.append(reading.enter_context(_opened(name)))
         except OSError as error:
-            raise InputError("cannot-read-file", f"{name}: cannot be read ({error.strerror}).") from error
+            raise InputError("cannot-read-file", f"Cannot read {name} ({error.strerror}).") from error
         heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
         length += os.fstat(opened[-1].fileno()).st_size
         before = "\r\n"
@@ -196,7 +196,7 @@ def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
         said = json.loads(answer.read() or b"{}")
         raise ProjectError(
             str(said.get("code") or "server-refused"),
-            str(said.get("message") or "The server refused this."),
+            str(said.get("message") or "The server refused the request."),
             str(said.get("hint") or ""),
         )
     try:

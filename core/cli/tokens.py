@@ -22,7 +22,7 @@ from core.project import Role
 
 @click.group()
 def token() -> None:
-    """Tokens with which scripts and other computers use the API of the server: make, list and withdraw them."""
+    """Create, list and revoke tokens for the API of the server."""
 
 
 @token.command()
@@ -31,24 +31,24 @@ def token() -> None:
 @click.option("--role", type=ROLE, required=True, help=ROLE_HELP)
 @author_option
 def make(name: str, project_path: Path | None, role: Role, author: str) -> None:
-    """Make a token and print it, this once. What is done with it is recorded under `token NAME`."""
+    """Create token NAME and print it. Actions with this token are recorded under `token NAME`."""
     with opened(project_path) as project:
         made = room.make_token(project, name, role, author)
     click.echo(made)
-    tell(f"The token '{name}' ({role}) is shown this once: keep it where you keep passwords.")
+    tell(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
 
 
 @token.command(name="list")
 @project_option
 @json_option
 def list_tokens(project_path: Path | None, as_json: bool) -> None:
-    """List the tokens: their names, roles and use; not the tokens themselves, which nobody keeps."""
+    """List the names, roles and use of tokens. The tokens themselves are not stored."""
     with opened(project_path) as project, project.doing("manage people"):
         found = room.tokens(project)
     print_rows(
         as_json,
         {"tokens": [asdict(one) for one in found]},
-        ("name", "role", "made", "by", "last used", "withdrawn"),
+        ("name", "role", "created", "by", "last used", "revoked"),
         [
             (one.name, one.role, _day(one.made_at), one.author, _day(one.used_at), _day(one.withdrawn_at))
             for one in found
@@ -61,10 +61,10 @@ def list_tokens(project_path: Path | None, as_json: bool) -> None:
 @project_option
 @author_option
 def withdraw(name: str, project_path: Path | None, author: str) -> None:
-    """Let the token NAME open nothing any more."""
+    """Revoke token NAME."""
     with opened(project_path) as project:
         room.withdraw_token(project, name, author)
-    tell(f"The token '{name}' opens nothing any more.")
+    tell(f"Token '{name}' is revoked.")
 
 
 def _day(at: object) -> str | None:

@@ -179,7 +179,7 @@ def test_the_shell_prints_the_same(
     cli.main()
     shown = capsys.readouterr().out
     assert "all runs" in shown and "Pearson over all measures and systems" in shown
-    assert "verdicts: yes 3 (50.0%), no 2 (33.3%), unreadable 1 (16.7%); ungraded 0" in shown
+    assert all(number in shown for number in ("yes 3 (50.0%)", "no 2 (33.3%)", "unreadable 1 (16.7%)", "ungraded 0"))
     monkeypatch.setattr(sys, "argv", [*line, "--unreadable-no", "--json"])
     cli.main()
     found = json.loads(capsys.readouterr().out)

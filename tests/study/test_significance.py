@@ -285,5 +285,5 @@ class TestTheCommand:
     def test_prints_a_row_for_every_other_system(self, small: Project) -> None:
         best = leaderboard(small, "nDCG@10").systems[0].run
         lines = self.run(small, "--measure", "nDCG@10").splitlines()
-        assert lines[0] == f"nDCG@10 of exam against {best}, t test, correction holm"
+        assert lines[0].startswith("nDCG@10 ") and f" {best}," in lines[0]
         assert len(lines) == 2 + 2
