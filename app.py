@@ -8,9 +8,9 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from core.atomic_files import keep_private
-from core.graders import provide_access, provide_endpoints, provide_keys
-from core.server import routes
+from exam_workbench.atomic_files import keep_private
+from exam_workbench.graders import provide_access, provide_endpoints, provide_keys
+from exam_workbench.server import routes
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
 from pages.parts.shared import (

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, covered, dl20, dl23, made, missed, simulate, ways
-from core.measures.audit import (
+from exam_workbench.measures.audit import (
     best,
     compare,
     composite,

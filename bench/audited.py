@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.audit.designing import weights_from
-from core.measures.audit import (
+from exam_workbench.audit.designing import weights_from
+from exam_workbench.measures.audit import (
     Batch,
     Corrected,
     Estimates,

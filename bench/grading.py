@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure, wall_seconds
-from core.graders import Control, Pair, ReadingGrader, fill, make_grader
-from core.graders.reading.parsing import parse_rating
-from core.types import Asked, Grade
+from exam_workbench.graders import Control, Pair, ReadingGrader, fill, make_grader
+from exam_workbench.graders.reading.parsing import parse_rating
+from exam_workbench.types import Asked, Grade
 from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench.figures import Figure, in_child, in_this_process, peak_megabytes, processor_seconds
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
-from core.exchange import graded_file, import_files
-from core.formats import Source
-from core.project import create
+from exam_workbench.exchange import graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import create
 
 
 def importing(tiny: bool) -> Iterator[Figure]:

@@ -30,10 +30,10 @@ import pyarrow.parquet  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from core import bank
-from core.atomic_files import PREFIX, write_file
-from core.cli.export import Asked as ToExport
-from core.exchange import (
+from exam_workbench import bank
+from exam_workbench.atomic_files import PREFIX, write_file
+from exam_workbench.cli.export import Asked as ToExport
+from exam_workbench.exchange import (
     bank_jsonl,
     check,
     export_project,
@@ -43,13 +43,13 @@ from core.exchange import (
     publish,
     reproduce,
 )
-from core.formats import Source
-from core.graders import Control, Outcome, Pair
-from core.grading import Progress, Request, close_interrupted, run_job
-from core.labels import Policy, override
-from core.project import Project, backup, create, judging, migrations, open_project, restore, set_aside
-from core.project.backups import verify
-from core.types import Asked, Grade, GraderSpec, Question
+from exam_workbench.formats import Source
+from exam_workbench.graders import Control, Outcome, Pair
+from exam_workbench.grading import Progress, Request, close_interrupted, run_job
+from exam_workbench.labels import Policy, override
+from exam_workbench.project import Project, backup, create, judging, migrations, open_project, restore, set_aside
+from exam_workbench.project.backups import verify
+from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
 """Rounds in one project; a new project keeps the rounds short."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import gcd
 from pathlib import Path
 
-from core.catalogue import put_grader
-from core.project import Project, create, log, refresh_pool
-from core.types import GraderSpec
+from exam_workbench.catalogue import put_grader
+from exam_workbench.project import Project, create, log, refresh_pool
+from exam_workbench.types import GraderSpec
 
 QUERIES = 131
 PASSAGES_A_QUERY = 650

@@ -24,11 +24,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from core.graders import grade_plan, make_grader
-from core.graders import on_ray as adapter
-from core.graders.on_ray import GraderOnWorker
-from core.grading import Request, Scope, run_job, take_in_grades, write_missing
-from core.project import Project, open_project
+from exam_workbench.graders import grade_plan, make_grader
+from exam_workbench.graders import on_ray as adapter
+from exam_workbench.graders.on_ray import GraderOnWorker
+from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
+from exam_workbench.project import Project, open_project
 
 SETTINGS = {"cuts": [0.31, 0.41, 0.51, 0.61, 0.71]}
 """Of a grader that no project has, so that every pair is missing."""

@@ -14,7 +14,7 @@ from bench.figures import Figure
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMAND = "import sys; from core.cli import main; sys.exit(main())"
+COMMAND = "import sys; from exam_workbench.cli import main; sys.exit(main())"
 SCRIPT = """
 import sys
 import duckdb

@@ -1,3 +1,3 @@
 """Everything of the workbench that is not a screen: files, project, grades, labels, leaderboards."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from core.errors import InputError, ProjectError
+from .errors import InputError, ProjectError
 
 if sys.platform != "win32":
     import fcntl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.text import first_few, one_line
+from .text import first_few, one_line
 
 LONGEST_MESSAGE = 1_000
 """Characters of a message, and of a hint."""

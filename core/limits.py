@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from core.errors import InputError
+from .errors import InputError
 
 PREFIX = "EXAM_LIMIT_"
 

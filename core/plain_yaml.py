@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from core.errors import FileError, Problem
-from core.limits import limit
+from .errors import FileError, Problem
+from .limits import limit
 
 MAX_BYTES = 100_000
 """Bytes of a YAML file."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from core.text import one_line
+from .text import one_line
 
 _RATING = "(?:rating|grade|score|mark)"
 _TOP = "(?:top|highest|maximum|perfect|best|full|largest)"

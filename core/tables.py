@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from core.text import TURNING, with_escapes
+from .text import TURNING, with_escapes
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -50,7 +50,7 @@ def commands_of(command: click.Command, context: click.Context) -> Iterator[tupl
 
 
 def all_commands() -> list[tuple[click.Command, click.Context]]:
-    from core.cli import cli
+    from exam_workbench.cli import cli
 
     settings = cli.context_settings | {"terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
     top = click.Context(cli, info_name="exam", **settings)
@@ -65,7 +65,7 @@ def reference() -> str:
 
 def well_known_keys() -> str:
     """The variables whose names say whose key they hold."""
-    from core.graders import WELL_KNOWN
+    from exam_workbench.graders import WELL_KNOWN
 
     return table(
         ["variable", "service", "address"], [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()]
@@ -74,8 +74,8 @@ def well_known_keys() -> str:
 
 def formats() -> str:
     """The kinds of file that are read and written."""
-    from core.exchange import IMPORTERS
-    from core.formats import KINDS_OF_FILE
+    from exam_workbench.exchange import IMPORTERS
+    from exam_workbench.formats import KINDS_OF_FILE
 
     return table(
         ["kind", "what it holds", "file names", "read", "written"],
@@ -94,7 +94,7 @@ def formats() -> str:
 
 def limits() -> str:
     """The limits on what comes from outside."""
-    from core.limits import LIMITS
+    from exam_workbench.limits import LIMITS
 
     return table(
         ["variable", "of what", "at most", "unit"],
@@ -104,7 +104,7 @@ def limits() -> str:
 
 def measures() -> str:
     """The measures, with their sources."""
-    from core.measures import MEASURES
+    from exam_workbench.measures import MEASURES
 
     return table(
         ["measure", "what it says", "source"],
@@ -114,7 +114,7 @@ def measures() -> str:
 
 def roles() -> str:
     """Every act that a role is needed for, with the roles that may do it and where it is reached."""
-    from core.project import ACTS, ROLES
+    from exam_workbench.project import ACTS, ROLES
     from pages.parts.shared.screens import SCREENS
 
     def may(least: str, role: str, by_query: bool) -> str:
@@ -139,7 +139,7 @@ def roles() -> str:
 
 def answer_judges() -> str:
     """The judges of answers, with their usual thresholds and sources."""
-    from core.pipelines import JUDGES
+    from exam_workbench.pipelines import JUDGES
 
     needs = {"texts": "–", "encoder": "the shipped encoder", "model": "a model that is asked"}
     return table(

@@ -72,7 +72,7 @@ def summaries(command: click.Command, path: str = "exam") -> Iterator[Place]:
 
 def faults() -> Iterator[str]:
     """A line for every text that breaks a rule."""
-    from core.cli import cli
+    from exam_workbench.cli import cli
 
     paths = sorted({path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*")} - EXEMPT)
     texts = [place for path in paths if path.suffix == ".py" for place in strings(path)]

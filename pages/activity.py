@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
-from core.text import how_many
+from exam_workbench.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
+from exam_workbench.text import how_many
 from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 

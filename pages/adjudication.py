@@ -6,15 +6,15 @@ from collections import Counter
 
 import streamlit as st
 
-from core.project import SCALE, Project, passage_texts
-from core.review import (
+from exam_workbench.project import SCALE, Project, passage_texts
+from exam_workbench.review import (
     STANDINGS,
     Contested,
     contested,
     decisions,
     may_decide,
 )
-from core.types import RATINGS
+from exam_workbench.types import RATINGS
 from pages.parts.review import deciding
 from pages.parts.review.guiding import guidelines_beside
 from pages.parts.shared import ui

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.pipelines import current_answer_work, lacking
+from exam_workbench.pipelines import current_answer_work, lacking
 from pages.parts.answers import asking, choosing, grid, looking
 from pages.parts.shared import ui, views
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.audit import audits
+from exam_workbench.audit import audits
 from pages.parts.audit import beginning, judging, meaning, opened, paper, roles, standing
 from pages.parts.shared import ui, views
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank, labels
-from core.bank import latest_version
-from core.catalogue import graders
-from core.labels import Policy
-from core.project import Project
-from core.review import StateChanges, flips_csv, state_changes
-from core.types import MAX_RATING
+from exam_workbench import bank, labels
+from exam_workbench.bank import latest_version
+from exam_workbench.catalogue import graders
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.review import StateChanges, flips_csv, state_changes
+from exam_workbench.types import MAX_RATING
 from pages.parts.review import changes as change_views
 from pages.parts.review import flips, freezes
 from pages.parts.shared import address, policy_widgets, ui

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.catalogue import graders
-from core.labels import Policy
-from core.project import Project
-from core.review import agreement
+from exam_workbench.catalogue import graders
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.review import agreement
 from pages.parts.review import cases, place, rows
 from pages.parts.review import table as parts
 from pages.parts.shared import policy_widgets, ui

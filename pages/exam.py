@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.pipelines import making_of, statistics
+from exam_workbench.pipelines import making_of, statistics
 from pages.parts.exams import facts, filters, writing
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui, views

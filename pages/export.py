@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.exchange import exporting, qrels_counts, qrels_head
-from core.labels import Policy, Readiness, basis, progress, readiness
-from core.leaderboard import queries_with_ungraded
-from core.project import Project
-from core.text import how_many
+from exam_workbench.exchange import exporting, qrels_counts, qrels_head
+from exam_workbench.labels import Policy, Readiness, basis, progress, readiness
+from exam_workbench.leaderboard import queries_with_ungraded
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.export.files import download, others
 from pages.parts.export.publishing import publishing
 from pages.parts.shared import policy_widgets, ui

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.catalogue import remember_settings
+from exam_workbench.catalogue import remember_settings
 from pages.parts.graders.batches import waiting
 from pages.parts.graders.failed import failed_pairs
 from pages.parts.graders.setup import choose

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import streamlit as st
 
-from core.bank import counts, next_step
-from core.errors import WorkbenchError
-from core.exchange import is_demo, publications, qrels, recorded
-from core.labels import Override, Progress, basis
-from core.labels import progress as progress_of
-from core.project import Project
-from core.review import agreeing, leading, stale_overrides, to_curate
+from exam_workbench.bank import counts, next_step
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.exchange import is_demo, publications, qrels, recorded
+from exam_workbench.labels import Override, Progress, basis
+from exam_workbench.labels import progress as progress_of
+from exam_workbench.project import Project
+from exam_workbench.review import agreeing, leading, stale_overrides, to_curate
 from pages.parts.home import doors, panels, picture, tour
 from pages.parts.home.backups import safekeeping
 from pages.parts.home.creation import creation

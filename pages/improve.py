@@ -6,9 +6,9 @@ from typing import cast
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.measures.item_response import CRITERIA, DROP, STEPS, Criterion
-from core.pipelines import shorter
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
+from exam_workbench.pipelines import shorter
 from pages.parts.exams import planting, shortening
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui

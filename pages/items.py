@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.errors import WorkbenchError
-from core.pipelines import abilities, categories, responses
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.pipelines import abilities, categories, responses
 from pages.parts.exams import worth
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui

@@ -6,12 +6,12 @@ from typing import cast
 
 import streamlit as st
 
-from core.audit import audited_by, circularity, under_way
-from core.labels import Policy, basis, readiness
-from core.leaderboard import Leaderboard, compare, leaderboard, official_board
-from core.measures import Ties, parse_measure
-from core.project import Project, boards
-from core.study import Alike, alike, labelled, remembered_pairs
+from exam_workbench.audit import audited_by, circularity, under_way
+from exam_workbench.labels import Policy, basis, readiness
+from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, official_board
+from exam_workbench.measures import Ties, parse_measure
+from exam_workbench.project import Project, boards
+from exam_workbench.study import Alike, alike, labelled, remembered_pairs
 from pages.parts.audit import opened
 from pages.parts.boards import board as board_table
 from pages.parts.boards import gold_texts, significance

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import streamlit as st
 
-from core.bank import versions
-from core.errors import WorkbenchError
-from core.labels import Policy
-from core.leaderboard import QueryChoice
-from core.measures import MEASURES as KNOWN
-from core.measures import Ties
-from core.project import Project, boards, official_sources
-from core.study import (
+from exam_workbench.bank import versions
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import QueryChoice
+from exam_workbench.measures import MEASURES as KNOWN
+from exam_workbench.measures import Ties
+from exam_workbench.project import Project, boards, official_sources
+from exam_workbench.study import (
     COEFFICIENTS,
     META_MEASURES,
     MIN_RATINGS,
@@ -30,8 +30,8 @@ from core.study import (
     meta_tsv,
     methods,
 )
-from core.text import how_many
-from core.types import MAX_RATING
+from exam_workbench.text import how_many
+from exam_workbench.types import MAX_RATING
 from pages.parts.boards import agreements
 from pages.parts.boards.board import link
 from pages.parts.shared import policy_widgets, ui, views

@@ -6,9 +6,9 @@ from datetime import date
 
 import streamlit as st
 
-from core.labels import basis
-from core.labels import progress as progress_of
-from core.project import (
+from exam_workbench.labels import basis
+from exam_workbench.labels import progress as progress_of
+from exam_workbench.project import (
     Double,
     Project,
     claim_double,
@@ -18,8 +18,8 @@ from core.project import (
     mark_done,
     pooled_queries,
 )
-from core.review import Work, my_work
-from core.text import how_many
+from exam_workbench.review import Work, my_work
+from exam_workbench.text import how_many
 from pages.parts.shared import login, policy_widgets, presses, ui
 
 ROWS_A_PAGE = 25

@@ -8,11 +8,20 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from core.catalogue import graders
-from core.labels import Policy
-from core.project import Project, doubles, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
-from core.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
-from core.types import RATINGS
+from exam_workbench.catalogue import graders
+from exam_workbench.labels import Policy
+from exam_workbench.project import (
+    Project,
+    doubles,
+    judged_pairs,
+    judged_values,
+    pooled_queries,
+    run_names,
+    source_of,
+    sources,
+)
+from exam_workbench.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
+from exam_workbench.types import RATINGS
 from pages.parts.review import beside, blind, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.guiding import blind_beside, guidelines_beside

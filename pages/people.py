@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.project import (
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import (
     ABOUT_ROLES,
     ROLES,
     Member,
@@ -20,7 +20,7 @@ from core.project import (
     set_member,
     undo_member,
 )
-from core.review import shares
+from exam_workbench.review import shares
 from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
 from pages.parts.shared.outcome import empty, form_key, tell

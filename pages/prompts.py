@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.catalogue import prompts, save_prompt, versions
-from core.errors import FileError, WorkbenchError
-from core.graders import (
+from exam_workbench.catalogue import prompts, save_prompt, versions
+from exam_workbench.errors import FileError, WorkbenchError
+from exam_workbench.graders import (
     GRADERS,
     USES,
     Prompt,
@@ -19,8 +19,8 @@ from core.graders import (
     with_examples,
     write_prompt,
 )
-from core.grading import fill_in, questions_for
-from core.project import Project
+from exam_workbench.grading import fill_in, questions_for
+from exam_workbench.project import Project
 from pages.parts.graders.prompt_names import draft_of, new_name
 from pages.parts.graders.setup import choose
 from pages.parts.graders.trial import ask, choose_pair, show_messages

@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from core import bank
-from core.bank import QueryOverview, overview
-from core.project import Project
-from core.text import how_many
+from exam_workbench import bank
+from exam_workbench.bank import QueryOverview, overview
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.bank import bar as bank_bar
 from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review

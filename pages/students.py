@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.pipelines import exam_board, responses, statistics
+from exam_workbench.pipelines import exam_board, responses, statistics
 from pages.parts.exams import adding, boards, sitting
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui, views

@@ -16,10 +16,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from core.graders.access import access, endpoints
-from core.graders.local import loading
-from core.project import Project
-from core.project.engine_memory import CONFIG
+from exam_workbench.graders.access import access, endpoints
+from exam_workbench.graders.local import loading
+from exam_workbench.project import Project
+from exam_workbench.project.engine_memory import CONFIG
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 
 pytest_plugins = ["tests.made.browser"]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from core import atomic_files
-from core.atomic_files import (
+from exam_workbench import atomic_files
+from exam_workbench.atomic_files import (
     PREFIX,
     WorkingFolder,
     make_folder,
@@ -25,7 +25,7 @@ from core.atomic_files import (
     write_file,
     written,
 )
-from core.errors import InputError, ProjectError
+from exam_workbench.errors import InputError, ProjectError
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of
 from tests.made.refusals import refusal
@@ -91,7 +91,8 @@ def test_pipes_and_standard_output_get_the_content(tmp_path: Path) -> None:
     reader.join()
     assert read == [b"through the pipe"] and pipe.is_fifo()
     write = (
-        "from core.atomic_files import write_file; from pathlib import Path; write_file(Path('/dev/stdout'), b'out')"
+        "from pathlib import Path; from exam_workbench.atomic_files import write_file; "
+        "write_file(Path('/dev/stdout'), b'out')"
     )
     for target in (subprocess.PIPE, (tmp_path / "shown").open("wb")):
         done = subprocess.run([sys.executable, "-c", write], stdout=target, cwd=ROOT, check=True)
@@ -120,7 +121,7 @@ def test_a_new_name_never_takes_the_place_of_a_file(tmp_path: Path, monkeypatch:
 HOLD = """
 import sys, time
 from pathlib import Path
-from core.atomic_files import WorkingFolder
+from exam_workbench.atomic_files import WorkingFolder
 folder = WorkingFolder(Path(sys.argv[1]))
 (folder.path / "texts").write_text("secret")
 print(folder.path, flush=True)
@@ -186,7 +187,7 @@ MODES = """
 import os, sys
 from pathlib import Path
 os.umask(0o022)
-from core.cli import main
+from exam_workbench.cli import main
 def exam(*words):
     sys.argv = ["exam", *words]
     try:
@@ -200,8 +201,8 @@ exam("backup")
 exam("export", "bank", "-o", "bank.jsonl")
 exam("export", "project", "-o", "out/project")
 exam("restore", str(next(Path("backups").iterdir())), "--project", "back.duckdb")
-from core.project import open_project, Project
-from core.atomic_files import WorkingFolder
+from exam_workbench.project import open_project, Project
+from exam_workbench.atomic_files import WorkingFolder
 project = open_project(Path("some.duckdb"))
 with project.transaction() as cursor:
     cursor.execute("UPDATE queries SET text = text || '!'")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from streamlit.config import get_config_options
 
-from core.cli import cli
-from core.limits import LIMITS
+from exam_workbench.cli import cli
+from exam_workbench.limits import LIMITS
 from pages.parts.shared import login, ui
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,8 +16,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.project import ACTS
+from exam_workbench.cli import cli
+from exam_workbench.project import ACTS
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]

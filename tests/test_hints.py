@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from core.cli import cli
+from exam_workbench.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "README.md", *ROOT.glob("docs/*.md")])

@@ -29,17 +29,30 @@ OPTIONAL = {"ray"}
 
 
 @functools.cache
-def imported(source: str) -> frozenset[str]:
-    """Full names of all modules that a source imports, wherever in it; several rules ask for the same file."""
+def imported(source: str, package: str = "") -> frozenset[str]:
+    """Full names of all modules that a source of a package imports, anywhere in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            if node.module == "core":
-                names.update(f"core.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names.add(module)
+            if not node.module or module == "exam_workbench":
+                names.update(f"{module}.{alias.name}" for alias in node.names)
     return frozenset(names)
+
+
+def package_of(path: Path) -> str:
+    """The package of a file of core, under its import name; empty for other files."""
+    if not path.is_relative_to(ROOT / "core"):
+        return ""
+    return ".".join(["exam_workbench", *path.relative_to(ROOT / "core").parent.parts])
+
+
+def file_of(module: str) -> Path:
+    """The path of a module of core without its suffix."""
+    return ROOT / "core" / Path(*module.split(".")[1:])
 
 
 @functools.cache
@@ -86,7 +99,7 @@ def test_the_check_of_screens_lets_words_pass() -> None:
     assert breaches("import streamlit as st\nst.write('Select a passage from the list, or update it.')") == []
 
 
-ROOMS = {f"core.{folder.parent.name}" for folder in (ROOT / "core").glob("*/__init__.py")} - {"core.cli"}
+ROOMS = {package_of(file) for file in (ROOT / "core").glob("*/__init__.py")} - {"exam_workbench.cli"}
 SCRIPTS = [path for folder in ("bench", "data", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
 # Benches measure parts that no other room uses.
 OUTSIDE = [
@@ -98,12 +111,13 @@ OUTSIDE = [
 
 def behind_a_face(path: Path, source: str) -> list[str]:
     """What a source imports from inside a room of core that is not its own."""
-    own = "core." + path.relative_to(ROOT).parts[1] if path.is_relative_to(ROOT / "core") else ""
+    package = package_of(path)
+    own = ".".join(package.split(".")[:2])
     return sorted(
         name
-        for name in imported(source)
+        for name in imported(source, package)
         for room in ROOMS - {own}
-        if name.startswith(f"{room}.") and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()
+        if name.startswith(f"{room}.") and file_of(name).with_suffix(".py").is_file()
     )
 
 
@@ -112,10 +126,12 @@ def test_a_room_is_entered_by_its_face_alone() -> None:
 
 
 def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
-    source = "from core.bank.drafts import undo\nfrom core.bank import save"
-    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["core.bank.drafts"]
+    source = "from exam_workbench.bank.drafts import undo\nfrom exam_workbench.bank import save"
+    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["exam_workbench.bank.drafts"]
+    relative = "from ..bank.drafts import undo"
+    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", relative) == ["exam_workbench.bank.drafts"]
     assert behind_a_face(ROOT / "core" / "bank" / "saving.py", source) == []
-    assert behind_a_face(ROOT / "pages" / "home.py", source) == ["core.bank.drafts"]
+    assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank.drafts"]
 
 
 def test_what_a_script_imports_of_core_is_there() -> None:
@@ -127,7 +143,7 @@ def missing(source: str) -> list[str]:
     return [
         f"{node.module} has no {alias.name}"
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "core"
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "exam_workbench"
         for alias in node.names
         if not has(importlib.import_module(node.module), alias.name)
     ]
@@ -140,12 +156,12 @@ def has(module: ModuleType, name: str) -> bool:
 
 
 def test_the_check_of_scripts_finds_what_is_not_there() -> None:
-    assert missing("from core.bank import save, nothing_like_it") == ["core.bank has no nothing_like_it"]
+    assert missing("from exam_workbench.bank import save, unknown") == ["exam_workbench.bank has no unknown"]
 
 
 def test_what_a_face_names_is_what_it_imports() -> None:
     for room in sorted(ROOMS):
-        face = ast.parse((ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
+        face = ast.parse((file_of(room) / "__init__.py").read_text(encoding="utf-8"))
         names = [alias.asname or alias.name for node in face.body if isinstance(node, ast.ImportFrom)
                  and node.module != "__future__" for alias in node.names]  # fmt: skip
         stated = next(node.value for node in face.body if isinstance(node, ast.Assign))
@@ -172,8 +188,8 @@ def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
     undeclared = {
         f"{path.relative_to(ROOT)} imports {name}"
         for path in [*SCREENS, *sorted((ROOT / "core").rglob("*.py"))]
-        for name in {full.split(".")[0] for full in imported(text_of(path))}
-        if name not in sys.stdlib_module_names | OPTIONAL
+        for name in {full.split(".")[0] for full in imported(text_of(path), package_of(path))}
+        if name not in sys.stdlib_module_names | OPTIONAL | {"exam_workbench"}
         and not ((ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file())
         and not {_normal(distribution) for distribution in distributions.get(name, [name])} & declared
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
 from packaging.markers import Marker
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.test_licences import needed, wanted
@@ -38,6 +40,14 @@ def test_the_locks_are_those_of_the_requirements() -> None:
     assert asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items(), "make lock"
     assert sum(map(len, locks.values())) == len(set().union(*locks.values()))
     assert lock("cpu") == {"torch": f"{locks['run']['torch']}+cpu"}
+
+
+def test_every_pinned_version_lies_in_the_range_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ranges = [Requirement(line) for line in project["dependencies"]]
+    pins = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").split())
+    assert {requirement.name for requirement in ranges} == pins.keys()
+    assert [each for each in ranges if pins[each.name] not in each.specifier] == []
 
 
 def test_the_locks_have_all_that_others_need_and_nothing_else() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError
-from core.graders import built_in, read_prompt, with_examples
-from core.pipelines import read_target
-from core.pipelines.item_categories import read_keywords
-from core.plain_yaml import MAX_BYTES, read_yaml, write_yaml
+from exam_workbench.errors import FileError
+from exam_workbench.graders import built_in, read_prompt, with_examples
+from exam_workbench.pipelines import read_target
+from exam_workbench.pipelines.item_categories import read_keywords
+from exam_workbench.plain_yaml import MAX_BYTES, read_yaml, write_yaml
 
 READERS: dict[str, Callable[[str], Any]] = {
     "prompt": lambda text: read_prompt(text, "a.yaml"),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.cli import run
+from exam_workbench.cli import run
 from tests.made.browser import ROOT
 from tests.recording import product
 from tests.recording.__main__ import compare

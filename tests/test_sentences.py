@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sentences import MAX_SENTENCE, split_sentences
+from exam_workbench.sentences import MAX_SENTENCE, split_sentences
 
 
 def pieces(text: str) -> list[str]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.cli import main
-from core.tables import csv_text, disarmed, rearmed
-from core.text import TURNING
-from core.types import Question
+from exam_workbench.cli import main
+from exam_workbench.tables import csv_text, disarmed, rearmed
+from exam_workbench.text import TURNING
+from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
 
 TURNED = "abc \u202e321\u202c \u2066x\u2069"

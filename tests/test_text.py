@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, Report, WorkbenchError
-from core.formats import Source, read_boards, write_board_tsv
-from core.text import clean_text, fault_of_id, how_many, one_line
+from exam_workbench.errors import (
+    LONGEST_MESSAGE,
+    LONGEST_REASON,
+    FileError,
+    InputError,
+    Problem,
+    Report,
+    WorkbenchError,
+)
+from exam_workbench.formats import Source, read_boards, write_board_tsv
+from exam_workbench.text import clean_text, fault_of_id, how_many, one_line
 
 
 @pytest.mark.parametrize(

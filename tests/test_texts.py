@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from core.cli import cli
+from exam_workbench.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = Path(__file__).with_name("texts.txt")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from core.audit.board import AuditBoard, audit_board, board_of
-from core.audit.calibrating import Calibration, Share, accept_cut_points, calibration
-from core.audit.circularity import Circularity, Role, circularity
-from core.audit.dealing import Card, Hand, deal_ahead, give_back, left
-from core.audit.designing import ALPHA, design, end_audit, end_batch, in_batches, texts
-from core.audit.drawing import draw
-from core.audit.elsewhere import sentence, sheet, take_in
-from core.audit.forecasting import Forecast, forecast, told_apart, told_apart_of
-from core.audit.foreseeing import foresee
-from core.audit.methods import methods
-from core.audit.publishing import audit_files, audited_by, notice, read_facts, under_way
-from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
-from core.audit.verdicts import Assessor, assessors, cannot_say, judge, look, scale, skip, take_back
+from .board import AuditBoard, audit_board, board_of
+from .calibrating import Calibration, Share, accept_cut_points, calibration
+from .circularity import Circularity, Role, circularity
+from .dealing import Card, Hand, deal_ahead, give_back, left
+from .designing import ALPHA, design, end_audit, end_batch, in_batches, texts
+from .drawing import draw
+from .elsewhere import sentence, sheet, take_in
+from .forecasting import Forecast, forecast, told_apart, told_apart_of
+from .foreseeing import foresee
+from .methods import methods
+from .publishing import audit_files, audited_by, notice, read_facts, under_way
+from .records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
+from .verdicts import Assessor, assessors, cannot_say, judge, look, scale, skip, take_back
 
 __all__ = [
     "AIMS",

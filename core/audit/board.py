@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.calibrating import LabelQuality, Share, label_quality
-from core.audit.circularity import circularity
-from core.audit.estimation import Estimation, estimation
-from core.audit.facts import Facts, gather
-from core.audit.records import Audit
-from core.audit.rows import AuditedSystem, Difference, Favour
-from core.audit.statements import Statement, statement_of
-from core.measures import Coefficient, cohen_kappa, cross_table
-from core.measures.audit import (
+from ..measures import Coefficient, cohen_kappa, cross_table
+from ..measures.audit import (
     Array,
     Comparisons,
     Estimates,
@@ -32,8 +25,15 @@ from core.measures.audit import (
     missing_bounds,
     true_correlation,
 )
-from core.project import Project
-from core.text import first_few
+from ..project import Project
+from ..text import first_few
+from .calibrating import LabelQuality, Share, label_quality
+from .circularity import circularity
+from .estimation import Estimation, estimation
+from .facts import Facts, gather
+from .records import Audit
+from .rows import AuditedSystem, Difference, Favour
+from .statements import Statement, statement_of
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.estimation import Estimation, estimation
-from core.audit.facts import Facts, Values, gather
-from core.audit.records import Audit
-from core.catalogue import save_named_grader
-from core.errors import InputError
-from core.labels import basis, graded_pairs
-from core.measures.audit import (
+from ..catalogue import save_named_grader
+from ..errors import InputError
+from ..labels import basis, graded_pairs
+from ..measures.audit import (
     Quality,
     Rate,
     balanced,
@@ -26,8 +23,11 @@ from core.measures.audit import (
     shares,
     thresholds,
 )
-from core.project import Project
-from core.types import MAX_RATING
+from ..project import Project
+from ..types import MAX_RATING
+from .estimation import Estimation, estimation
+from .facts import Facts, Values, gather
+from .records import Audit
 
 LEAST_STEP = 0.005
 """Cut points lie apart by no less."""
@@ -45,7 +45,7 @@ class Share:
 
     @classmethod
     def of(cls, rate: Rate) -> Share:
-        """From what `core.measures.audit` gives."""
+        """From what `measures.audit` gives."""
         if np.isnan(rate.value):
             return cls(None, None, None)
         return cls(float(rate.value), float(rate.low), float(rate.high))
@@ -69,7 +69,7 @@ class LabelQuality:
 
     @classmethod
     def of(cls, found: Quality) -> LabelQuality:
-        """From what `core.measures.audit` gives."""
+        """From what `measures.audit` gives."""
         rates = (found.precision, found.recall, found.accuracy, found.kappa, found.prevalence)
         return cls(*map(Share.of, rates))
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.catalogue import graders
-from core.labels import Policy, basis
-from core.project import Project, as_act, run_names, stated_families
-from core.text import first_few
+from ..catalogue import graders
+from ..labels import Policy, basis
+from ..project import Project, as_act, run_names, stated_families
+from ..text import first_few
 
 _STEMS = (
     ("flan", "flan-t5"), ("t5", "t5"), ("gpt", "gpt"), ("chatgpt", "gpt"), ("davinci", "gpt"), ("claude", "claude"),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.audit.records import Audit
-from core.audit.state import Claim, Place, State, read_state
-from core.bank import asked_questions, find_query
-from core.errors import InputError
-from core.project import Cursor, Project, as_name, passage_texts
-from core.types import Query, Question, Said
+from ..bank import asked_questions, find_query
+from ..errors import InputError
+from ..project import Cursor, Project, as_name, passage_texts
+from ..types import Query, Question, Said
+from .records import Audit
+from .state import Claim, Place, State, read_state
 
 LEASE = timedelta(hours=1)
 """How long a query stays with somebody who does nothing; then it is anybody's again. What was judged stays judged."""

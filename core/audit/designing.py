@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.audit.records import Audit, Goal, batches, find_audit
-from core.bank import without_answered_by_topic
-from core.catalogue import find_grader
-from core.errors import InputError
-from core.formats import LARGEST
-from core.labels import Policy, basis, label_qrels
-from core.measures.audit import LinearMeasure, Weights, linear_measure
-from core.project import SCALE, Project, as_name, check_new, check_runs, judged_values, log, run_names
+from ..bank import without_answered_by_topic
+from ..catalogue import find_grader
+from ..errors import InputError
+from ..formats import LARGEST
+from ..labels import Policy, basis, label_qrels
+from ..measures.audit import LinearMeasure, Weights, linear_measure
+from ..project import SCALE, Project, as_name, check_new, check_runs, judged_values, log, run_names
+from .records import Audit, Goal, batches, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4
 """Passages of a batch, and batches, where nobody says otherwise."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.designing import measure_of
-from core.audit.estimation import estimation
-from core.audit.facts import Facts, gather
-from core.audit.records import Audit, Batch, Goal, batches
-from core.errors import InputError
-from core.measures.audit import FLOOR, Array, chances, expected_spread, importance
-from core.measures.audit import draw as drawn_of
-from core.project import Project, as_name, judgments, log, stage
+from ..errors import InputError
+from ..measures.audit import FLOOR, Array, chances, expected_spread, importance
+from ..measures.audit import draw as drawn_of
+from ..project import Project, as_name, judgments, log, stage
+from .designing import measure_of
+from .estimation import estimation
+from .facts import Facts, gather
+from .records import Audit, Batch, Goal, batches
 
 DRAW = "draw audit batch"
 

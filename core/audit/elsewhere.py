@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.audit.dealing import assessor_name, take
-from core.audit.records import Audit
-from core.audit.state import Place, State, read_state
-from core.audit.verdicts import Verdict, scale, write_verdict
-from core.bank import asked_questions
-from core.errors import InputError, Report
-from core.formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
-from core.project import Cursor, Project, log, passage_texts, queries_of
-from core.text import how_many
-from core.types import Said
+from ..bank import asked_questions
+from ..errors import InputError, Report
+from ..formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
+from ..project import Cursor, Project, log, passage_texts, queries_of
+from ..text import how_many
+from ..types import Said
+from .dealing import assessor_name, take
+from .records import Audit
+from .state import Place, State, read_state
+from .verdicts import Verdict, scale, write_verdict
 
 EXPORT, IMPORT = "export audit sheet", "import audit sheet"
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.audit.facts import Facts
-from core.measures.audit import (
+from ..measures.audit import (
     Array,
     Batch,
     Corrected,
@@ -18,6 +17,7 @@ from core.measures.audit import (
     pool_of,
     predict_batches,
 )
+from .facts import Facts
 
 PLANNED = 50
 """Batches for which shares are planned at least, whatever the number of looks."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.audit.designing import Ranked, measure_of, ranks_of, weights_from
-from core.audit.records import LAST_SAID, Audit, Goal, batches
-from core.catalogue import find_grader
-from core.labels import basis, graded_pairs, labels
-from core.measures.audit import Array, Weights, linear_measure
-from core.project import Project
+from ..catalogue import find_grader
+from ..labels import basis, graded_pairs, labels
+from ..measures.audit import Array, Weights, linear_measure
+from ..project import Project
+from .designing import Ranked, measure_of, ranks_of, weights_from
+from .records import LAST_SAID, Audit, Goal, batches
 
 Values = NDArray[np.float64]
 """A value for each passage; NaN where there is none, which is not 0."""

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.board import AuditBoard, audit_board
-from core.audit.drawing import weighed
-from core.audit.estimation import Estimation, estimation
-from core.audit.facts import Facts, gather
-from core.audit.records import Audit, Goal
-from core.measures.audit import (
+from ..measures.audit import (
     Array,
     Flags,
     estimates,
@@ -25,8 +20,13 @@ from core.measures.audit import (
     level_at,
     residual_spread,
 )
-from core.project import Project
-from core.text import first_few, how_many
+from ..project import Project
+from ..text import first_few, how_many
+from .board import AuditBoard, audit_board
+from .drawing import weighed
+from .estimation import Estimation, estimation
+from .facts import Facts, gather
+from .records import Audit, Goal
 
 POINTS = 15
 """Points of the curve."""
@@ -201,7 +201,7 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
         level_each = level
     else:
         one, other = np.argsort(-scores, kind="stable")[:2].tolist()
-        # One-sided, against each of the others; see `core.measures.audit.best`.
+        # One-sided, against each of the others; see `measures.audit.best`.
         level_each = min(1.0, 2 * level / (len(w) - 1))
     difference = float(scores[one] - scores[other])
     if abs(difference) < 1e-12:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, weights_from
-from core.audit.facts import Facts
-from core.audit.forecasting import Forecast, forecast_of
-from core.audit.records import Goal
-from core.bank import without_answered_by_topic
-from core.errors import InputError
-from core.labels import Policy, basis, label_qrels
-from core.measures.audit import linear_measure
-from core.project import SCALE, Project, check_runs, run_names
+from ..bank import without_answered_by_topic
+from ..errors import InputError
+from ..labels import Policy, basis, label_qrels
+from ..measures.audit import linear_measure
+from ..project import SCALE, Project, check_runs, run_names
+from .designing import ALPHA, BATCH_SIZE, LOOKS, weights_from
+from .facts import Facts
+from .forecasting import Forecast, forecast_of
+from .records import Goal
 
 
 def foresee(
@@ -34,7 +34,7 @@ def foresee(
     What a source has judged already is not counted: with it fewer judgments are needed.
 
     Args:
-        measure, goal, policy, runs, highest, looks, alpha: see `core.audit.design`.
+        measure, goal, policy, runs, highest, looks, alpha: see `audit.design`.
 
     Raises:
         InputError: a measure that is not linear in gains, an unknown run or grader, or nothing to audit.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from core.audit.board import AuditBoard, audit_board
-from core.audit.calibrating import Share
-from core.audit.circularity import circularity
-from core.audit.facts import Facts, gather
-from core.audit.records import Audit, batches
-from core.audit.verdicts import assessors
-from core.catalogue import find_grader
-from core.project import Project
-from core.text import first_few, how_many
+from ..catalogue import find_grader
+from ..project import Project
+from ..text import first_few, how_many
+from .board import AuditBoard, audit_board
+from .calibrating import Share
+from .circularity import circularity
+from .facts import Facts, gather
+from .records import Audit, batches
+from .verdicts import assessors
 
 
 def methods(project: Project, audit: Audit) -> str:

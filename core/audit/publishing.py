@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.circularity import circularity
-from core.audit.designing import weights_from
-from core.audit.facts import Drawn, Facts, Values, gather
-from core.audit.records import Audit, Goal, audits, batches
-from core.catalogue import find_grader
-from core.errors import InputError, WorkbenchError
-from core.labels import Policy
-from core.measures.audit import linear_measure
-from core.project import Project, as_act
+from ..catalogue import find_grader
+from ..errors import InputError, WorkbenchError
+from ..labels import Policy
+from ..measures.audit import linear_measure
+from ..project import Project, as_act
+from .circularity import circularity
+from .designing import weights_from
+from .facts import Drawn, Facts, Values, gather
+from .records import Audit, Goal, audits, batches
 
 FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 

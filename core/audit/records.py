@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from core.errors import InputError, unknown_name
-from core.labels import Policy
-from core.measures.audit import linear_measure
-from core.project import Project
+from ..errors import InputError, unknown_name
+from ..labels import Policy
+from ..measures.audit import linear_measure
+from ..project import Project
 
 Aim = Literal["best", "pair", "width", "budget"]
 """What somebody wants to know: which system is best; whether one is better than another; every score within a half

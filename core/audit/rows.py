@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.text import first_few
+from ..text import first_few
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.audit.records import LAST_SAID, Audit
-from core.errors import InputError
-from core.project import Cursor
-from core.types import Said
+from ..errors import InputError
+from ..project import Cursor
+from ..types import Said
+from .records import LAST_SAID, Audit
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
 """SQL condition for a live claim of a query. A later end comes from a clock that was put back."""

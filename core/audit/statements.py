@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.audit.estimation import Estimation
-from core.audit.facts import Facts
-from core.audit.records import Aim
-from core.measures.audit import best, better, estimates, level_at, precise, simultaneous
-from core.text import first_few
+from ..measures.audit import best, better, estimates, level_at, precise, simultaneous
+from ..text import first_few
+from .estimation import Estimation
+from .facts import Facts
+from .records import Aim
 
 
 @dataclass(frozen=True)

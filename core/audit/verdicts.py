@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from core.audit.dealing import LEASE, assessor_name, renew, take
-from core.audit.records import Audit
-from core.audit.state import HELD, Place, State, read_state
-from core.errors import InputError
-from core.labels import basis, label_qrels
-from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
-from core.types import Said
+from ..errors import InputError
+from ..labels import basis, label_qrels
+from ..project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
+from ..types import Said
+from .dealing import LEASE, assessor_name, renew, take
+from .records import Audit
+from .state import HELD, Place, State, read_state
 
 CANNOT_SAY, SKIP, LOOK = "cannot say", "skip passage", "look at label"
 """Acts of the log beside those of every judgment."""

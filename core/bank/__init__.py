@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.bank import draft_notes, editing
-from core.bank.asked import asked_bank, bank_for, name_asked_texts, question_text_key
-from core.bank.draft_notes import done
-from core.bank.drafts import (
+from . import draft_notes, editing
+from .asked import asked_bank, bank_for, name_asked_texts, question_text_key
+from .draft_notes import done
+from .drafts import (
     Conflict,
     CrossedEdit,
     Mark,
@@ -30,8 +30,8 @@ from core.bank.drafts import (
     take_back,
     undo,
 )
-from core.bank.editing import duplicated, merged, moved, pasted, retired, split, weighted
-from core.bank.items import (
+from .editing import duplicated, merged, moved, pasted, retired, split, weighted
+from .items import (
     SCHEMES,
     ItemFacts,
     Scheme,
@@ -41,8 +41,8 @@ from core.bank.items import (
     set_categories,
     set_item,
 )
-from core.bank.kept_questions import QuestionFile
-from core.bank.proposals import (
+from .kept_questions import QuestionFile
+from .proposals import (
     STATES,
     Drafted,
     DraftedItem,
@@ -59,7 +59,7 @@ from core.bank.proposals import (
     put_back,
     reject,
 )
-from core.bank.questions import (
+from .questions import (
     QueryOverview,
     check_version,
     difference,
@@ -70,11 +70,11 @@ from core.bank.questions import (
     questions,
     versions,
 )
-from core.bank.repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
-from core.bank.saving import is_wordless, restore, save, save_questions
-from core.bank.speaking_passages import speaking_passages
-from core.bank.status import asked_models, counts, judged_queries, next_step
-from core.bank.topics import (
+from .repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
+from .saving import is_wordless, restore, save, save_questions
+from .speaking_passages import speaking_passages
+from .status import asked_models, counts, judged_queries, next_step
+from .topics import (
     add_topics,
     answered_by_topic,
     asked_questions,
@@ -86,8 +86,8 @@ from core.bank.topics import (
     take_queries,
     without_answered_by_topic,
 )
-from core.bank.wording import word_difference
-from core.bank.words import Words, in_their_words, take_words
+from .wording import word_difference
+from .words import Words, in_their_words, take_words
 
 __all__ = [
     "NEAR",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.bank.topics import EXAMS, asks
-from core.project import Cursor, Project
-from core.types import SEPARATOR, GraderSpec
+from ..project import Cursor, Project
+from ..types import SEPARATOR, GraderSpec
+from .topics import EXAMS, asks
 
 _PLACED = (
     f"(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o USING (question_key)"

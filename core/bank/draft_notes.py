@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from core.project import Project
-from core.types import Question
+from ..project import Project
+from ..types import Question
 
 SHOWN_QUERY = 60
 """Characters of a query's text that a note quotes."""

@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from core.bank import draft_notes
-from core.bank.items import take_accepted
-from core.bank.questions import history, latest_version
-from core.bank.questions import questions as bank_questions
-from core.bank.saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
-from core.errors import InputError
-from core.project import Cursor, Project, log
-from core.text import clean_text, how_many
-from core.types import Question
+from ..errors import InputError
+from ..project import Cursor, Project, log
+from ..text import clean_text, how_many
+from ..types import Question
+from . import draft_notes
+from .items import take_accepted
+from .questions import history, latest_version
+from .questions import questions as bank_questions
+from .saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 
 DRAFTS = "draft"
 """In the names of the tables that drafts are in: an edit leaves known whatever does not ask about drafts."""

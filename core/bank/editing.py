@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from core.bank.drafts import new_question
-from core.errors import InputError
-from core.types import Question
+from ..errors import InputError
+from ..types import Question
+from .drafts import new_question
 
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 

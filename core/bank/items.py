@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import InputError, unknown_name
-from core.project import Cursor, Project, log, stage
-from core.text import clean_text
+from ..errors import InputError, unknown_name
+from ..project import Cursor, Project, log, stage
+from ..text import clean_text
 
 Scheme = Literal["bloom", "question type"]
 SCHEMES: tuple[Scheme, ...] = ("bloom", "question type")

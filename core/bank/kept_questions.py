@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.bank.questions import as_question
-from core.bank.saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, save_parts
-from core.bank.words import Words, take_words_of
-from core.errors import InputError
-from core.limits import exceeded, limit
-from core.project import Cursor, quoted_path
-from core.types import Question
+from ..errors import InputError
+from ..limits import exceeded, limit
+from ..project import Cursor, quoted_path
+from ..types import Question
+from .questions import as_question
+from .saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, save_parts
+from .words import Words, take_words_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,11 +124,11 @@ class QuestionFile:
 
     @property
     def relation(self) -> str:
-        """What SQL reads as a table of them, as `core.bank.saving.columns_of` has it; once they are settled."""
+        """What SQL reads as a table of them, as `bank.saving.columns_of` has it; once they are settled."""
         return f"read_parquet({quoted_path(self._file)})"
 
     def take_words(self, cursor: Cursor) -> Words:
-        """Give words to questions that were known by id only; see `core.bank.take_words`."""
+        """Give words to questions that were known by id only; see `bank.take_words`."""
         return take_words_of(cursor, self.relation)
 
     def save(self, cursor: Cursor, note: str, author: str) -> int | None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from core.bank.drafts import drafts, new_question, put_drafts
-from core.bank.questions import questions
-from core.errors import InputError
-from core.project import Cursor, Project
-from core.types import Question
+from ..errors import InputError
+from ..project import Cursor, Project
+from ..types import Question
+from .drafts import drafts, new_question, put_drafts
+from .questions import questions
 
 Drafted = Literal["question", "nugget", "answer key", "item"]
 State = Literal["open", "accepted", "rejected"]

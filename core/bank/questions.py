@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.errors import InputError
-from core.project import Project, as_act
-from core.types import Query, Question, Subtopic
+from ..errors import InputError
+from ..project import Project, as_act
+from ..types import Query, Question, Subtopic
 
 
 @dataclass(frozen=True)

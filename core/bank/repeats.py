@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.bank.drafts import drafted_bank
-from core.bank.proposals import STATES, Proposal, proposals
-from core.project import Project
-from core.types import Question
+from ..project import Project
+from ..types import Question
+from .drafts import drafted_bank
+from .proposals import STATES, Proposal, proposals
 
 NEAR = 0.85
 """The cosine of two questions' texts from which they are near-duplicates."""
@@ -121,7 +121,7 @@ def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float)
     if not opened or not known:
         return {}
     # The model and its libraries are for those who ask for near-duplicates.
-    from core.graders import similarity
+    from ..graders import similarity
 
     cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
     found = {}
@@ -172,7 +172,7 @@ def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> d
     Raises:
         GradingError: the model cannot be loaded.
     """
-    from core.graders import similarity
+    from ..graders import similarity
 
     worded = [question for question in questions if question.active and (question.text or "").strip()]
     cosines = similarity([question.text or "" for question in worded])

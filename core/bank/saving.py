@@ -9,11 +9,11 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from core.bank.questions import questions
-from core.errors import InputError
-from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, table_of
-from core.text import all_clean, clean_or_none, clean_text
-from core.types import KINDS, MAX_WEIGHT, Question
+from ..errors import InputError
+from ..project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, table_of
+from ..text import all_clean, clean_or_none, clean_text
+from ..types import KINDS, MAX_WEIGHT, Question
+from .questions import questions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +88,7 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
     """Save questions as a new bank version; questions that are not named stay as they are.
 
     Words for a question that is known by id only are a new wording without grades: only an import can say with which
-    words it was asked (`core.bank.words`). Without words, such a question is meant in the unknown ones.
+    words it was asked (`bank.words`). Without words, such a question is meant in the unknown ones.
 
     Returns:
         The new version, or None where nothing differs from the newest.

@@ -6,11 +6,11 @@ import threading
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from core.bank.asked import bank_for
-from core.bank.questions import latest_version
-from core.project import Project
-from core.speaking import ANY, repeatable
-from core.types import GraderSpec
+from ..project import Project
+from ..speaking import ANY, repeatable
+from ..types import GraderSpec
+from .asked import bank_for
+from .questions import latest_version
 
 Place = tuple[int, int]
 """Keys of a query and of a passage in its pool."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bank.asked import bank_for
-from core.bank.questions import latest_version
-from core.bank.topics import EXAMS
-from core.project import Project, as_act
-from core.text import how_many
-from core.types import GraderSpec
+from ..project import Project, as_act
+from ..text import how_many
+from ..types import GraderSpec
+from .asked import bank_for
+from .questions import latest_version
+from .topics import EXAMS
 
 _COUNTS = {
     "queries": "SELECT count(*) FROM queries",

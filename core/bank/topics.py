@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.bank.questions import questions as bank_questions
-from core.project import Cursor, Keeper, Project, add_queries, stage
-from core.types import Query, Question
+from ..project import Cursor, Keeper, Project, add_queries, stage
+from ..types import Query, Question
+from .questions import questions as bank_questions
 
 
 def asks(place: str, question: str) -> str:
@@ -26,7 +26,7 @@ def asks(place: str, question: str) -> str:
 def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
     """Add queries and their subtopics, and let topics that were named after them follow their new names.
 
-    Args, returns: as for `core.project.add_queries`.
+    Args, returns: as for `project.add_queries`.
     """
     if not cursor.execute("SELECT EXISTS (FROM all_subtopics())").fetchall()[0][0]:
         # Then no query is named after one, as in most projects.
@@ -113,7 +113,7 @@ def asking(project: Project, places: Iterable[Place]) -> list[str]:
     """The ids of the queries that ask the questions of some places: the queries themselves, then topics of theirs.
 
     With `asked_questions` this says for single queries, and for questions that are not saved, what
-    `core.bank.bank_for` says in SQL for the whole bank.
+    `bank.bank_for` says in SQL for the whole bank.
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.bank.saving import questions_lent
-from core.project import Cursor
-from core.types import Question
+from ..project import Cursor
+from ..types import Question
+from .saving import questions_lent
 
 
 @dataclass(frozen=True)

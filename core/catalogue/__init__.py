@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.catalogue.graders import StoredGrader, find_grader, grader_key, graders, put_grader
-from core.catalogue.listing import list_of_graders
-from core.catalogue.named import (
+from .graders import StoredGrader, find_grader, grader_key, graders, put_grader
+from .listing import list_of_graders
+from .named import (
     SPEC_COLUMNS,
     NamedGrader,
     grade_command,
@@ -18,9 +18,9 @@ from core.catalogue.named import (
     settings_again,
     stored_spec,
 )
-from core.catalogue.prices import prices, set_price
-from core.catalogue.prompts import prompts, save_prompt, versions
-from core.catalogue.succession import succession
+from .prices import prices, set_price
+from .prompts import prompts, save_prompt, versions
+from .succession import succession
 
 __all__ = [
     "SPEC_COLUMNS",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from core.catalogue.named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
-from core.errors import InputError, unknown_name
-from core.graders import GRADERS
-from core.project import Cursor, Project, as_act
-from core.types import GraderSpec
+from ..errors import InputError, unknown_name
+from ..graders import GRADERS
+from ..project import Cursor, Project, as_act
+from ..types import GraderSpec
+from .named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
 """Where nobody says which grader is meant, the first method here that has grades is taken."""
@@ -106,7 +106,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
 
     Args:
         name: what a grader is printed as, its fingerprint, the name under which it is set up, or its method where
-            that says which one is meant (see `core.catalogue.named.named`).
+            that says which one is meant (see `catalogue.named.named`).
 
     Raises:
         InputError: there is none, or several are meant.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.catalogue.graders import graders
-from core.catalogue.named import named_graders, settings_again
-from core.catalogue.prompts import prompts
-from core.errors import GradingError, InputError
-from core.graders import make_grader
-from core.project import Project
+from ..errors import GradingError, InputError
+from ..graders import make_grader
+from ..project import Project
+from .graders import graders
+from .named import named_graders, settings_again
+from .prompts import prompts
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.catalogue.prompts import prompts
-from core.errors import GradingError, InputError, unknown_name
-from core.graders import GRADERS, Grader, make_grader, remade_from
-from core.project import Project, as_name, log
-from core.types import GraderSpec
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import GRADERS, Grader, make_grader, remade_from
+from ..project import Project, as_name, log
+from ..types import GraderSpec
+from .prompts import prompts
 
 
 @dataclass(frozen=True)

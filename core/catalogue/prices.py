@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 
-from core.errors import InputError
-from core.graders import BATCH_SHARE, Price
-from core.project import Project, log
+from ..errors import InputError
+from ..graders import BATCH_SHARE, Price
+from ..project import Project, log
 
 _SETTING = "prices"
 

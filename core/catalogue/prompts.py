@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError
-from core.graders import Prompt, built_in, read_prompt, write_prompt
-from core.project import Project, log
+from ..errors import InputError
+from ..graders import Prompt, built_in, read_prompt, write_prompt
+from ..project import Project, log
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.catalogue.graders import graders, place_among
-from core.project import Project, as_act
+from ..project import Project, as_act
+from .graders import graders, place_among
 
 
 @dataclass(frozen=True)

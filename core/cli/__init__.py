@@ -13,13 +13,13 @@ from typing import Any, TextIO
 import click
 import duckdb
 
-from core import __version__
-from core.atomic_files import keep_private
-from core.cli.guests import guest
-from core.cli.through import Elsewhere, go_through
-from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
-from core.project import no_room
-from core.text import one_line, with_escapes
+from .. import __version__
+from ..atomic_files import keep_private
+from ..errors import LONGEST_MESSAGE, InputError, WorkbenchError
+from ..project import no_room
+from ..text import one_line, with_escapes
+from .guests import guest
+from .through import Elsewhere, go_through
 
 COMMANDS = {
     "files": ("init", "demo", "import", "export"),

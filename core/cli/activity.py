@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import Whole, json_option, opened, print_json, print_rows, project_option, tell
-from core.errors import InputError
-from core.project import Sought, activity_csv, current_author
-from core.project import activity as activity_of
-from core.project import bring_back as put_back
+from ..errors import InputError
+from ..project import Sought, activity_csv, current_author
+from ..project import activity as activity_of
+from ..project import bring_back as put_back
+from .options import Whole, json_option, opened, print_json, print_rows, project_option, tell
 
 
 @click.command()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
-from core.cli.policy import policy_options
-from core.errors import InputError
-from core.labels import Policy
-from core.review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
-from core.review import agreement as agreement_of
+from ..errors import InputError
+from ..labels import Policy
+from ..review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
+from ..review import agreement as agreement_of
+from .options import json_option, opened, print_json, print_table, project_option, tell
+from .policy import policy_options
 
 
 @click.command()

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from core.cli.options import Whole, counted, print_json, tell
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
-from core.errors import GradingError
-from core.graders import APIS, BACK_ENDS, DTYPES, acting, naming
-from core.grading import PriceTag, Progress
-from core.pipelines import JUDGES, KS, TEMPERATURE, Caps, Gold, View
+from ..errors import GradingError
+from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
+from ..grading import PriceTag, Progress
+from ..pipelines import JUDGES, KS, TEMPERATURE, Caps, Gold, View
+from .options import Whole, counted, print_json, tell
+from .patience import patience_option
+from .progress import ProgressLines
 
 Command = Callable[..., Any]
 

@@ -8,28 +8,12 @@ from typing import Any, cast
 
 import click
 
-from core import pipelines
-from core.cli.answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
-from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import File, close_unfinished
-from core.cli.options import (
-    MOST_DRAWS,
-    Whole,
-    counted,
-    json_option,
-    opened,
-    print_json,
-    print_table,
-    project_option,
-    tell,
-)
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError
-from core.exchange import Options, import_files
-from core.formats import Source
-from core.grading import Request, make_control, run_job
-from core.pipelines import (
+from .. import pipelines
+from ..errors import GradingError, InputError
+from ..exchange import Options, import_files
+from ..formats import Source
+from ..grading import Request, make_control, run_job
+from ..pipelines import (
     ANSWER_RULES,
     DRAWS,
     KS,
@@ -55,7 +39,23 @@ from core.pipelines import (
     make_generator,
     plan_answers,
 )
-from core.project import AnswerModel, Project, current_author, find_answer_model, run_names
+from ..project import AnswerModel, Project, current_author, find_answer_model, run_names
+from .answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
+from .grader_options import GraderChoice, grader_options
+from .guests import File, close_unfinished
+from .options import (
+    MOST_DRAWS,
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
+from .patience import patience_option
+from .progress import ProgressLines
 
 
 @click.group()

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import click
 
-from core import audit as room
-from core.audit import AIMS, Aim, Audit, Goal, find_audit
-from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
-from core.cli.guests import File, deliver
-from core.cli.options import (
+from .. import audit as room
+from ..audit import AIMS, Aim, Audit, Goal, find_audit
+from ..formats import SHEET_FORMS, SheetForm, Source
+from ..labels import Policy
+from ..text import how_many
+from .audit_board import audit_option, board, calibrate, curve, methods, roles
+from .guests import File, deliver
+from .options import (
     MOST_DRAWS,
     Whole,
     author_option,
@@ -25,10 +28,7 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.cli.policy import policy_options
-from core.formats import SHEET_FORMS, SheetForm, Source
-from core.labels import Policy
-from core.text import how_many
+from .policy import policy_options
 
 
 @click.group()

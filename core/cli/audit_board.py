@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from core import audit as room
-from core.audit import find_audit
-from core.catalogue import grade_command
-from core.cli.guests import File
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
-from core.cli.policy import policy_options
-from core.formats import read_small
-from core.labels import Policy
-from core.measures.audit import VARIANCES, Variance
+from .. import audit as room
+from ..audit import find_audit
+from ..catalogue import grade_command
+from ..formats import read_small
+from ..labels import Policy
+from ..measures.audit import VARIANCES, Variance
+from .guests import File
+from .options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from .policy import policy_options
 
 audit_option = click.option("--audit", "name", help="Audit (default: the newest open one).")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from core import bank as banks
-from core.bank import (
+from .. import bank as banks
+from ..bank import (
     check_version,
     difference,
     editing,
@@ -19,12 +19,12 @@ from core.bank import (
     save_drafts,
     word_difference,
 )
-from core.cli.drafts import discard, list_drafts, settle
-from core.cli.guests import File
-from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
-from core.errors import InputError, Report, unknown_name
-from core.formats import Source, read_bank
-from core.types import KINDS, Question
+from ..errors import InputError, Report, unknown_name
+from ..formats import Source, read_bank
+from ..types import KINDS, Question
+from .drafts import discard, list_drafts, settle
+from .guests import File
+from .options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
 
 note_option = click.option("--note", required=True, help="What changed and why; stored with the version.")
 

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import click
 
-from core.catalogue import remember_settings
-from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import close_unfinished, pause
-from core.cli.options import counted, json_option, opened, print_json, print_rows, project_option, tell
-from core.cli.progress import tell_of_calls
-from core.errors import GradingError
-from core.grading import (
+from ..catalogue import remember_settings
+from ..errors import GradingError
+from ..grading import (
     Request,
     Standing,
     call_batches,
@@ -25,7 +21,11 @@ from core.grading import (
     step,
     waiting_jobs,
 )
-from core.project import current_author
+from ..project import current_author
+from .grader_options import GraderChoice, grader_options
+from .guests import close_unfinished, pause
+from .options import counted, json_option, opened, print_json, print_rows, project_option, tell
+from .progress import tell_of_calls
 
 
 def grade_in_batches(

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from core.cli.options import (
+from ..errors import InputError
+from ..labels import Policy
+from ..leaderboard import DEFAULT_MEASURE, QueryChoice
+from ..project import Project
+from ..review import StateChanges, flips_csv, state_changes, version_edits
+from ..review import changes as changes_between
+from .options import (
     Whole,
     json_option,
     opened,
@@ -18,13 +24,7 @@ from core.cli.options import (
     queries_option,
     tell,
 )
-from core.cli.policy import policy_options
-from core.errors import InputError
-from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, QueryChoice
-from core.project import Project
-from core.review import StateChanges, flips_csv, state_changes, version_edits
-from core.review import changes as changes_between
+from .policy import policy_options
 
 
 @click.command()

@@ -10,23 +10,10 @@ from typing import Any, cast, get_args
 
 import click
 
-from core.cli.agreement import sides
-from core.cli.options import (
-    Whole,
-    author_option,
-    json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
-    project_option,
-    tell,
-)
-from core.cli.policy import policy_options
-from core.errors import InputError
-from core.labels import Policy
-from core.project import Project, check_queries, find_source
-from core.review import (
+from ..errors import InputError
+from ..labels import Policy
+from ..project import Project, check_queries, find_source
+from ..review import (
     Judgments,
     Order,
     Row,
@@ -42,7 +29,20 @@ from core.review import (
     settling,
     side_name,
 )
-from core.review import record as record_of_settled
+from ..review import record as record_of_settled
+from .agreement import sides
+from .options import (
+    Whole,
+    author_option,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    print_table,
+    project_option,
+    tell,
+)
+from .policy import policy_options
 
 WAYS = ("override", "edit", "dispute", "comment")
 

@@ -9,19 +9,8 @@ from typing import get_args
 
 import click
 
-from core.cli.options import (
-    Whole,
-    author_option,
-    json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
-    project_option,
-    tell,
-)
-from core.measures import Coefficient
-from core.project import (
+from ..measures import Coefficient
+from ..project import (
     Double,
     assign_double,
     claim_double,
@@ -30,7 +19,7 @@ from core.project import (
     release_double,
     sample_of,
 )
-from core.review import (
+from ..review import (
     STANDINGS,
     Contested,
     OfPair,
@@ -43,7 +32,18 @@ from core.review import (
     end_double,
     undo_decision,
 )
-from core.text import how_many
+from ..text import how_many
+from .options import (
+    Whole,
+    author_option,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    print_table,
+    project_option,
+    tell,
+)
 
 _QUERY = click.argument("query_id", metavar="QUERY")
 _NUMBER = click.option(

@@ -9,10 +9,10 @@ from typing import Literal
 
 import click
 
-from core import bank
-from core.bank import authors, conflicts, draft_notes, questions, take_back
-from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
-from core.errors import InputError
+from .. import bank
+from ..bank import authors, conflicts, draft_notes, questions, take_back
+from ..errors import InputError
+from .options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
 
 
 @click.command(name="drafts")

@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
-from core import pipelines
-from core.cli.options import (
+from .. import pipelines
+from ..errors import InputError
+from ..pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
+from ..text import said_interval
+from .options import (
     Whole,
     counted,
     json_option,
@@ -20,9 +23,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.errors import InputError
-from core.pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
-from core.text import said_interval
 
 
 @click.command("exam-board")

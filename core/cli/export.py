@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.audit import audit_files
-from core.catalogue import how_to_grade
-from core.cli.guests import deliver
-from core.cli.options import at_a_shell, counted, tell
-from core.errors import GradingError, InputError
-from core.exchange import (
+from ..audit import audit_files
+from ..catalogue import how_to_grade
+from ..errors import GradingError, InputError
+from ..exchange import (
     Manifest,
     Publication,
     bank_csv,
@@ -31,10 +29,12 @@ from core.exchange import (
     reproduce,
     runs_zip,
 )
-from core.formats import read_small
-from core.labels import Policy, basis, progress, readiness
-from core.leaderboard import queries_with_ungraded
-from core.project import Project, current_author, log
+from ..formats import read_small
+from ..labels import Policy, basis, progress, readiness
+from ..leaderboard import queries_with_ungraded
+from ..project import Project, current_author, log
+from .guests import deliver
+from .options import at_a_shell, counted, tell
 
 
 @dataclass(frozen=True)
@@ -195,13 +195,13 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
 
 def _exam(project: Project, asked: Asked) -> bytes:
     # What exams need is loaded for no other export.
-    from core.pipelines import exam_json
+    from ..pipelines import exam_json
 
     return exam_json(project, None if asked.source == "exam" else asked.source).encode()
 
 
 def _responses_matrix(project: Project, asked: Asked) -> bytes:
-    from core.pipelines import answers_csv
+    from ..pipelines import answers_csv
 
     return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
 

@@ -8,10 +8,16 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from core.bank import counts
-from core.cli.export import EXPORTS, FOLDERS, Asked, export_file, export_folder
-from core.cli.guests import File
-from core.cli.options import (
+from ..bank import counts
+from ..errors import FileError, InputError
+from ..exchange import IMPORTERS, Options, import_files, import_project, make_demo
+from ..formats import Source
+from ..labels import Policy
+from ..locations import projects_folder
+from ..project import create, current_author
+from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
+from .guests import File
+from .options import (
     at_a_shell,
     json_option,
     opened,
@@ -20,12 +26,7 @@ from core.cli.options import (
     required,
     tell,
 )
-from core.cli.policy import policy_options
-from core.errors import FileError, InputError
-from core.exchange import IMPORTERS, Options, import_files, import_project, make_demo
-from core.formats import Source
-from core.labels import Policy
-from core.project import create, current_author, projects_folder
+from .policy import policy_options
 
 
 @click.command()
@@ -54,7 +55,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
         tell(f"{path} already exists.")
         return
     # Of the commands here only this one needs it, and it takes a tenth of a second to load.
-    from core.pipelines import sit_by_rules
+    from ..pipelines import sit_by_rules
 
     author = current_author()
     make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import click
 
-from core import bank
-from core.bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError
-from core.graders import BACK_ENDS, acting, naming
-from core.grading import KINDS, Kind, Report, draft_answer_key, job_control, make_drafter, suggest
-from core.project import Project, current_author
+from .. import bank
+from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
+from ..errors import GradingError, InputError
+from ..graders import BACK_ENDS, acting, naming
+from ..grading import KINDS, Kind, Report, draft_answer_key, job_control, make_drafter, suggest
+from ..project import Project, current_author
+from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from .patience import patience_option
+from .progress import ProgressLines
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:

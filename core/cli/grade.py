@@ -11,29 +11,13 @@ from typing import Any
 
 import click
 
-from core.bank import check_version
-from core.catalogue import find_grader, remember_settings
-from core.cli.batch import grade_in_batches
-from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import File, Guest, close_unfinished, guest
-from core.cli.options import (
-    Whole,
-    at_a_shell,
-    counted,
-    json_option,
-    opened,
-    print_json,
-    print_table,
-    project_option,
-    tell,
-)
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines, tell_of_calls
-from core.errors import GradingError, InputError
-from core.formats import Source
-from core.graders import grade_plan as grade_on_ray
-from core.graders import holds_grades
-from core.grading import (
+from ..bank import check_version
+from ..catalogue import find_grader, remember_settings
+from ..errors import GradingError, InputError
+from ..formats import Source
+from ..graders import grade_plan as grade_on_ray
+from ..graders import holds_grades
+from ..grading import (
     BackgroundJob,
     PriceTag,
     Progress,
@@ -49,8 +33,24 @@ from core.grading import (
     take_in_grades,
     write_missing,
 )
-from core.project import Project, current_author
-from core.types import GraderSpec
+from ..project import Project, current_author
+from ..types import GraderSpec
+from .batch import grade_in_batches
+from .grader_options import GraderChoice, grader_options
+from .guests import File, Guest, close_unfinished, guest
+from .options import (
+    Whole,
+    at_a_shell,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
+from .patience import patience_option
+from .progress import ProgressLines, tell_of_calls
 
 LOOK_SECONDS = 0.2
 """Between two looks at a job that runs in the server: so long a stop may take."""

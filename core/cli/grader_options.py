@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
-from core.catalogue import prompts, save_prompt, settings
-from core.cli.guests import File, text_of
-from core.errors import InputError
-from core.graders import (
+from ..catalogue import prompts, save_prompt, settings
+from ..errors import InputError
+from ..graders import (
     APIS,
     BACK_ENDS,
     DTYPES,
@@ -28,7 +27,8 @@ from core.graders import (
     naming,
     with_examples,
 )
-from core.project import Project, current_author
+from ..project import Project, current_author
+from .guests import File, text_of
 
 
 @dataclass

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from core import catalogue
-from core.catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
-from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import File, text_of
-from core.cli.options import json_option, opened, print_json, print_rows, print_table, project_option, tell
-from core.errors import GradingError, unknown_name
-from core.graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
-from core.grading import pair_to_try, trial_control
-from core.project import current_author
+from .. import catalogue
+from ..catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
+from ..errors import GradingError, unknown_name
+from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
+from ..grading import pair_to_try, trial_control
+from ..project import current_author
+from .grader_options import GraderChoice, grader_options
+from .guests import File, text_of
+from .options import json_option, opened, print_json, print_rows, print_table, project_option, tell
 
 
 @click.group()

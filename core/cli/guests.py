@@ -17,9 +17,9 @@ from typing import Any
 
 import click
 
-from core.atomic_files import written
-from core.errors import InputError
-from core.project import ACTS, ActName, Project
+from ..atomic_files import written
+from ..errors import InputError
+from ..project import ACTS, ActName, Project
 
 LONGEST_NAME = 50
 """Characters of a file's name, of which each takes 4 bytes at most and a name 255."""
@@ -129,7 +129,7 @@ def close_unfinished(project: Project) -> None:
     """Mark jobs whose process died; in a server, which did so when it opened the project, others are under way."""
     if guest() is None:
         # What only reads need not wait for all that grades.
-        from core.grading import close_interrupted
+        from ..grading import close_interrupted
 
         close_interrupted(project)
 
@@ -193,7 +193,7 @@ def text_of(file: Path) -> str:
         InputError: it cannot be read, or is not in UTF-8.
     """
     # Most commands read no such file.
-    from core.formats import read_small_text
+    from ..formats import read_small_text
 
     try:
         if guest() is None and file == Path("-"):

@@ -11,24 +11,10 @@ from typing import Any, TypeVar, cast
 import click
 import numpy as np
 
-from core.cli.guests import File
-from core.cli.options import (
-    MOST_DRAWS,
-    Command,
-    Whole,
-    counted,
-    json_option,
-    opened,
-    print_json,
-    print_table,
-    project_option,
-    tell,
-)
-from core.cli.policy import policy_options
-from core.errors import InputError, Report
-from core.formats import Source, read_factors, read_matrix
-from core.labels import Policy
-from core.measures.item_response import (
+from ..errors import InputError, Report
+from ..formats import Source, read_factors, read_matrix
+from ..labels import Policy
+from ..measures.item_response import (
     CRITERIA,
     DROP,
     ESTIMATORS,
@@ -43,10 +29,24 @@ from core.measures.item_response import (
     design_of,
     fit_marginal,
 )
-from core.measures.item_response import improve as improve_exam
-from core.pipelines import AnswerTable, answer_table
-from core.study import BankWorth, Examinees, bank_worth
-from core.text import said_interval
+from ..measures.item_response import improve as improve_exam
+from ..pipelines import AnswerTable, answer_table
+from ..study import BankWorth, Examinees, bank_worth
+from ..text import said_interval
+from .guests import File
+from .options import (
+    MOST_DRAWS,
+    Command,
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
+from .policy import policy_options
 
 T = TypeVar("T")
 

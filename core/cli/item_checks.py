@@ -10,9 +10,7 @@ from typing import Any, Literal
 
 import click
 
-from core.cli.guests import File, text_of
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
-from core.pipelines import (
+from ..pipelines import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
@@ -29,9 +27,11 @@ from core.pipelines import (
     usual_thresholds,
     value_row,
 )
-from core.project import Project, current_author
-from core.tables import disarmed
-from core.text import one_line
+from ..project import Project, current_author
+from ..tables import disarmed
+from ..text import one_line
+from .guests import File, text_of
+from .options import counted, json_option, opened, print_json, print_table, project_option, tell
 
 ItemsOf = Literal["all", "proposals", "bank"]
 

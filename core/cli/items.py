@@ -9,28 +9,13 @@ from typing import Any, cast
 
 import click
 
-from core import bank
-from core.bank import Scheme, save_drafts, set_categories, set_item
-from core.cli.generate import model_options
-from core.cli.guests import File
-from core.cli.item_checks import (
-    check,
-    checked_items,
-    exam_option,
-    exam_statistics,
-    filter_options,
-    item_categories,
-    named,
-    state,
-)
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError
-from core.exchange import Options, import_files
-from core.formats import Source
-from core.grading import job_control, make_drafter
-from core.pipelines import (
+from .. import bank
+from ..bank import Scheme, save_drafts, set_categories, set_item
+from ..errors import GradingError, InputError
+from ..exchange import Options, import_files
+from ..formats import Source
+from ..grading import job_control, make_drafter
+from ..pipelines import (
     EXAM,
     Thresholds,
     Wanted,
@@ -41,9 +26,24 @@ from core.pipelines import (
     generation_price,
     proposed_items,
 )
-from core.pipelines import retire as retire_items
-from core.project import current_author
-from core.text import one_line
+from ..pipelines import retire as retire_items
+from ..project import current_author
+from ..text import one_line
+from .generate import model_options
+from .guests import File
+from .item_checks import (
+    check,
+    checked_items,
+    exam_option,
+    exam_statistics,
+    filter_options,
+    item_categories,
+    named,
+    state,
+)
+from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from .patience import patience_option
+from .progress import ProgressLines
 
 SHOWN = 80
 """Characters of a question in a table for people."""

@@ -7,22 +7,9 @@ from typing import cast
 
 import click
 
-from core.audit import notice
-from core.cli.options import (
-    at_a_shell,
-    counted,
-    json_option,
-    opened,
-    print_json,
-    print_table,
-    project_option,
-    queries_option,
-    tell,
-)
-from core.cli.policy import policy_options
-from core.cli.progress import ProgressLines
-from core.labels import Policy
-from core.leaderboard import (
+from ..audit import notice
+from ..labels import Policy
+from ..leaderboard import (
     DEFAULT_MEASURE,
     PERS,
     GradeFiles,
@@ -33,8 +20,21 @@ from core.leaderboard import (
     leaderboard_of_files,
     leaderboard_per,
 )
-from core.measures import Ties
-from core.project import MEMORY, SPILL
+from ..measures import Ties
+from ..project import MEMORY, SPILL
+from .options import (
+    at_a_shell,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
+)
+from .policy import policy_options
+from .progress import ProgressLines
 
 
 @click.command()

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import (
+from ..project import ABOUT_ROLES, ROLES, Member, Role, change_member, remove_member, set_member, undo_member
+from ..text import how_many
+from .options import (
     author_option,
     json_option,
     opened,
@@ -15,8 +17,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.project import ABOUT_ROLES, ROLES, Member, Role, change_member, remove_member, set_member, undo_member
-from core.text import how_many
 
 ROLE = click.Choice(ROLES)
 ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."

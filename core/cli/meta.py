@@ -7,22 +7,11 @@ from typing import cast
 
 import click
 
-from core.cli.options import (
-    MOST_DRAWS,
-    Whole,
-    json_option,
-    opened,
-    print_json,
-    print_table,
-    project_option,
-    queries_option,
-    tell,
-)
-from core.errors import InputError
-from core.labels import Policy, Skipped
-from core.leaderboard import QueryChoice
-from core.measures import Ties
-from core.study import (
+from ..errors import InputError
+from ..labels import Policy, Skipped
+from ..leaderboard import QueryChoice
+from ..measures import Ties
+from ..study import (
     COEFFICIENTS,
     META_MEASURES,
     MIN_RATINGS,
@@ -34,6 +23,17 @@ from core.study import (
     meta_latex,
     meta_table,
     meta_tsv,
+)
+from .options import (
+    MOST_DRAWS,
+    Whole,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
 )
 
 _MARKS = {"best": "*", "near": "+", "poor": "-"}

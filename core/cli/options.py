@@ -12,12 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from core.cli.guests import NAMED, act_of, guest
-from core.cli.reading import only_reads
-from core.cli.through import Elsewhere, answering
-from core.errors import InputError
-from core.project import Project, as_name, current_author, open_project
-from core.text import one_line, with_escapes
+from ..errors import InputError
+from ..project import Project, as_name, current_author, open_project
+from ..text import one_line, with_escapes
+from .guests import NAMED, act_of, guest
+from .reading import only_reads
+from .through import Elsewhere, answering
 
 Command = Callable[..., Any]
 
@@ -85,7 +85,7 @@ def json_option(command: Command) -> Command:
 
 
 def queries_option(command: Command) -> Command:
-    """Add `--queries` to a command that compares two leaderboards; it gets a `core.leaderboard.QueryChoice`."""
+    """Add `--queries` to a command that compares two leaderboards; it gets a `leaderboard.QueryChoice`."""
     return click.option(
         "--queries",
         type=click.Choice(["common", "all", "own"]),

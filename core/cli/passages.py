@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 
 import click
 
-from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
-from core.cli.policy import policy_options
-from core.errors import InputError
-from core.labels import Policy
-from core.project import find_source, pooled_queries, run_names, sources
-from core.review import NONE, Filters, State, search
+from ..errors import InputError
+from ..labels import Policy
+from ..project import find_source, pooled_queries, run_names, sources
+from ..review import NONE, Filters, State, search
+from .options import Whole, json_option, opened, print_json, print_table, project_option, tell
+from .policy import policy_options
 
 
 class _Value(click.ParamType[int | Literal["none"]]):

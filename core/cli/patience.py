@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from core.grading import LONGEST_PATIENCE, Request
+from ..grading import LONGEST_PATIENCE, Request
 
 Command = Callable[..., Any]
 MINUTE = 60.0

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
-from core import labels
-from core.cli.options import (
+from .. import labels
+from ..labels import overrides, write_withdrawal
+from ..project import assessed, judging, source_of
+from .options import (
     Whole,
     author_option,
     counted,
@@ -21,8 +23,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.labels import overrides, write_withdrawal
-from core.project import assessed, judging, source_of
 
 
 @click.group()

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from core.cli.options import Command, Whole
-from core.labels import Policy
+from ..labels import Policy
+from .options import Command, Whole
 
 
 def policy_options(command: Command) -> Command:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import click
 
-from core.cli.guests import guest
-from core.cli.options import is_terminal, tell
+from .guests import guest
+from .options import is_terminal, tell
 
 FIRST_WAIT = 10.0
 """Seconds from the start to the first line where nobody watches."""

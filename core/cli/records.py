@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from core.bank import check_version, counts
-from core.catalogue import find_grader, how_to_grade
-from core.cli.options import Whole, json_option, opened, print_json, print_rows, print_table, project_option, tell
-from core.exchange import publications as published
-from core.grading import Which, doubtful_pairs, reasons
-from core.grading import jobs as recorded_jobs
-from core.project import current_author, pool_depth, set_pool_depth
+from ..bank import check_version, counts
+from ..catalogue import find_grader, how_to_grade
+from ..exchange import publications as published
+from ..grading import Which, doubtful_pairs, reasons
+from ..grading import jobs as recorded_jobs
+from ..project import current_author, pool_depth, set_pool_depth
+from .options import Whole, json_option, opened, print_json, print_rows, print_table, project_option, tell
 
 
 @click.command()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import json_option, opened, print_json, print_rows, print_table, project_option, tell
-from core.errors import InputError
-from core.project import count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
+from ..errors import InputError
+from ..project import count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
+from .options import json_option, opened, print_json, print_rows, print_table, project_option, tell
 
 
 @click.command()

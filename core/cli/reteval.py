@@ -9,25 +9,13 @@ from typing import Any
 
 import click
 
-from core import pipelines
-from core.cli.answer_options import caps_options, model_options, say_end, say_price, view_options, watch
-from core.cli.guests import File, close_unfinished, sent_file
-from core.cli.options import (
-    author_option,
-    json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
-    project_option,
-    tell,
-)
-from core.errors import InputError, Report, unknown_name
-from core.formats import Source, read_answer_verdicts
-from core.labels import Policy
-from core.measures import Choosing, Pairing
-from core.measures.answers import CASES
-from core.pipelines import (
+from .. import pipelines
+from ..errors import InputError, Report, unknown_name
+from ..formats import Source, read_answer_verdicts
+from ..labels import Policy
+from ..measures import Choosing, Pairing
+from ..measures.answers import CASES
+from ..pipelines import (
     JUDGES,
     AgreementRow,
     Caps,
@@ -48,9 +36,21 @@ from core.pipelines import (
     row_values,
     said_in_file,
 )
-from core.project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
-from core.study import BESIDE, boards_to_choose_by, compare_choices
-from core.text import first_few, how_many
+from ..project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
+from ..study import BESIDE, boards_to_choose_by, compare_choices
+from ..text import first_few, how_many
+from .answer_options import caps_options, model_options, say_end, say_price, view_options, watch
+from .guests import File, close_unfinished, sent_file
+from .options import (
+    author_option,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    print_table,
+    project_option,
+    tell,
+)
 
 
 @click.group(invoke_without_command=True)

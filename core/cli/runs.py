@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from core.audit import circularity
-from core.catalogue import find_grader
-from core.cli.options import (
+from ..audit import circularity
+from ..catalogue import find_grader
+from ..errors import InputError
+from ..project import run_sizes, state_families, stated_families
+from .options import (
     author_option,
     json_option,
     opened,
@@ -17,8 +19,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.errors import InputError
-from core.project import run_sizes, state_families, stated_families
 
 
 @click.group()

@@ -7,8 +7,20 @@ from pathlib import Path
 
 import click
 
-from core.cli.guests import File
-from core.cli.options import (
+from ..errors import InputError, ProjectError
+from ..exchange import CHECKS
+from ..exchange import check as look_at_everything
+from ..project import (
+    Backup,
+    Schedule,
+    set_aside,
+    set_schedule,
+)
+from ..project import backup as make_backup
+from ..project import backups as list_backups
+from ..project import restore as put_back
+from .guests import File
+from .options import (
     Whole,
     author_option,
     counted,
@@ -21,18 +33,6 @@ from core.cli.options import (
     required,
     tell,
 )
-from core.errors import InputError, ProjectError
-from core.exchange import CHECKS
-from core.exchange import check as look_at_everything
-from core.project import (
-    Backup,
-    Schedule,
-    set_aside,
-    set_schedule,
-)
-from core.project import backup as make_backup
-from core.project import backups as list_backups
-from core.project import restore as put_back
 
 
 @click.command()

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import Whole, at_a_shell, project_option
-from core.errors import InputError
-
-APP = Path(__file__).resolve().parents[2] / "app.py"
+from ..errors import InputError
+from ..locations import APP_FOLDER, IS_CLONE, secrets_files
+from .options import Whole, at_a_shell, project_option
 
 
 @click.command()
@@ -28,9 +27,14 @@ def serve(project_path: Path | None, port: int) -> None:
                 "no-such-project", f"No project at '{project_path}'.", "Create it with exam init or exam demo."
             )
         environment["EXAM_PROJECT"] = str(project_path.resolve())
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
+    # -P: nothing is imported from the working folder, which may have a `pages` of its own.
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP_FOLDER / "app.py"), "--server.port", str(port)]
+    if IS_CLONE:
+        # Streamlit reads .streamlit/secrets.toml from the working folder.
+        os.chdir(APP_FOLDER)
+    elif "STREAMLIT_SECRETS_FILES" not in environment:
+        command += [word for file in secrets_files() for word in ("--secrets.files", str(file))]
     if os.name == "nt":
-        sys.exit(subprocess.run(command, cwd=APP.parent, env=environment, check=False).returncode)
-    # In the place of this process, so that whoever stops the command stops the app and frees the project.
-    os.chdir(APP.parent)
+        sys.exit(subprocess.run(command, env=environment, check=False).returncode)
+    # In the place of this process, so that a signal to the command stops the app and frees the project.
     os.execve(sys.executable, command, environment)

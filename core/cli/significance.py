@@ -7,12 +7,12 @@ from typing import cast
 
 import click
 
-from core.cli.options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option
-from core.cli.policy import policy_options
-from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, leaderboard
-from core.measures import PERMUTATIONS
-from core.study import CORRECTIONS, TESTS, Correction, Test, compare_systems
+from ..labels import Policy
+from ..leaderboard import DEFAULT_MEASURE, leaderboard
+from ..measures import PERMUTATIONS
+from ..study import CORRECTIONS, TESTS, Correction, Test, compare_systems
+from .options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option
+from .policy import policy_options
 
 
 @click.command()

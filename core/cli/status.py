@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from core.bank import asked_models, counts, judged_queries, speaking_passages
-from core.cli.options import json_option, opened, print_json, print_table, project_option
-from core.project import Project
+from ..bank import asked_models, counts, judged_queries, speaking_passages
+from ..project import Project
+from .options import json_option, opened, print_json, print_table, project_option
 
 if TYPE_CHECKING:
-    from core.grading import Bill
+    from ..grading import Bill
 
 
 def _bills(project: Project) -> list[Bill]:
     # With it comes what grades, which a project that asked nobody need not load.
-    from core.grading import bills
+    from ..grading import bills
 
     return bills(project)
 

@@ -8,25 +8,12 @@ from pathlib import Path
 
 import click
 
-from core import pipelines
-from core.cli.guests import File, close_unfinished
-from core.cli.options import (
-    Whole,
-    counted,
-    json_option,
-    opened,
-    print_json,
-    print_rows,
-    project_option,
-    tell,
-)
-from core.cli.patience import patience_option
-from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError
-from core.formats import Source
-from core.graders import BACK_ENDS, DTYPES, NORMALISATIONS, acting, naming
-from core.grading import Progress
-from core.pipelines import (
+from .. import pipelines
+from ..errors import GradingError, InputError
+from ..formats import Source
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, acting, naming
+from ..grading import Progress
+from ..pipelines import (
     DEPTH,
     NORMALISE,
     RETRIEVERS,
@@ -41,8 +28,21 @@ from core.pipelines import (
     retrievals,
     standing,
 )
-from core.project import CLOSED_BOOK, current_author
-from core.project import students as every_student
+from ..project import CLOSED_BOOK, current_author
+from ..project import students as every_student
+from .guests import File, close_unfinished
+from .options import (
+    Whole,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_rows,
+    project_option,
+    tell,
+)
+from .patience import patience_option
+from .progress import ProgressLines
 
 _query_option = click.option("--query", "query_id", help="Only items of this query.")
 

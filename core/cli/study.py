@@ -6,8 +6,13 @@ from pathlib import Path
 
 import click
 
-from core.catalogue import find_grader, how_to_grade
-from core.cli.options import (
+from ..catalogue import find_grader, how_to_grade
+from ..labels import Policy
+from ..leaderboard import DEFAULT_MAX_K, MAX_K, QueryChoice, cover_curves
+from ..project import Project
+from ..study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select
+from ..study import unjudged as find_unjudged
+from .options import (
     Whole,
     counted,
     json_option,
@@ -18,12 +23,7 @@ from core.cli.options import (
     queries_option,
     tell,
 )
-from core.cli.policy import policy_options
-from core.labels import Policy
-from core.leaderboard import DEFAULT_MAX_K, MAX_K, QueryChoice, cover_curves
-from core.project import Project
-from core.study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select
-from core.study import unjudged as find_unjudged
+from .policy import policy_options
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _run_option = click.option("--run", "runs", multiple=True, help="Only this run; may be repeated.")

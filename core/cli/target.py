@@ -10,9 +10,13 @@ from typing import Any
 
 import click
 
-from core import pipelines
-from core.cli.guests import File, text_of
-from core.cli.options import (
+from .. import pipelines
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import acting, naming
+from ..pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
+from ..project import Project, current_author, drop_freeze, freezes, run_names
+from .guests import File, text_of
+from .options import (
     Whole,
     author_option,
     counted,
@@ -24,11 +28,7 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.cli.progress import ProgressLines
-from core.errors import GradingError, InputError, unknown_name
-from core.graders import acting, naming
-from core.pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
-from core.project import Project, current_author, drop_freeze, freezes, run_names
+from .progress import ProgressLines
 
 _file = click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 

@@ -9,9 +9,14 @@ from pathlib import Path
 
 import click
 
-from core.catalogue import graders
-from core.cli.guests import File, text_of
-from core.cli.options import (
+from ..catalogue import graders
+from ..labels import Policy, basis, progress
+from ..project import guidelines as guidelines_of
+from ..project import mark_done, set_due, set_guidelines
+from ..review import my_work
+from ..text import how_many
+from .guests import File, text_of
+from .options import (
     author_option,
     counted,
     json_option,
@@ -21,11 +26,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.labels import Policy, basis, progress
-from core.project import guidelines as guidelines_of
-from core.project import mark_done, set_due, set_guidelines
-from core.review import my_work
-from core.text import how_many
 
 
 @click.group()

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from core.atomic_files import make_folder, written
-from core.errors import InputError, ProjectError, WorkbenchError
-from core.project import Door, current_author, find_door, no_room
+from ..atomic_files import make_folder, written
+from ..errors import InputError, ProjectError, WorkbenchError
+from ..project import Door, current_author, find_door, no_room
 
 HEALTH_SECONDS = 20.0
 """Seconds that a server has to say that it is there."""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from core import project as room
-from core.cli.members import ROLE, ROLE_HELP
-from core.cli.options import (
+from .. import project as room
+from ..project import Role
+from .members import ROLE, ROLE_HELP
+from .options import (
     author_option,
     json_option,
     opened,
@@ -17,7 +18,6 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.project import Role
 
 
 @click.group()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
-from core.grading import count_vectors, drop_vectors
+from ..grading import count_vectors, drop_vectors
+from .options import counted, json_option, opened, print_json, print_table, project_option, tell
 
 
 @click.command()

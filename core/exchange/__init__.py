@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from core.exchange import exporting
-from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
-from core.exchange.checking import CHECKS, check
-from core.exchange.demo import is_demo, make_demo
-from core.exchange.downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
-from core.exchange.exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
-from core.exchange.grade_files import export_grades
-from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
-from core.exchange.parquet.project import export_project, import_project
-from core.exchange.publication import (
+from . import exporting
+from .bundle import bundle, bundle_again, bundled, overrides_csv
+from .checking import CHECKS, check
+from .demo import is_demo, make_demo
+from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
+from .exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
+from .grade_files import export_grades
+from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
+from .parquet.project import export_project, import_project
+from .publication import (
     Manifest,
     Publication,
     manifest_json,
@@ -20,7 +20,7 @@ from core.exchange.publication import (
     read_manifest,
     reproduce,
 )
-from core.exchange.zipping import zipped
+from .zipping import zipped
 
 __all__ = [
     "CHECKS",

@@ -6,12 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.bank import question_text_key, save_questions, take_queries
-from core.errors import InputError
-from core.exchange.exam_import import EXAM, Words, bank_version, items_by_words, words_of
-from core.formats import Factors, SatElsewhere, factors_in_name
-from core.graders import bare_choices, key_position
-from core.project import (
+from ..bank import question_text_key, save_questions, take_queries
+from ..errors import InputError
+from ..formats import Factors, SatElsewhere, factors_in_name
+from ..graders import bare_choices, key_position
+from ..project import (
     ELSEWHERE,
     Answer,
     Cursor,
@@ -22,8 +21,9 @@ from core.project import (
     state_factors,
     students_of,
 )
-from core.text import how_many, quoted
-from core.types import Asked, Query, Question
+from ..text import how_many, quoted
+from ..types import Asked, Query, Question
+from .exam_import import EXAM, Words, bank_version, items_by_words, words_of
 
 
 def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str) -> dict[str, int]:

@@ -6,15 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 
-from core.errors import InputError, ProjectError
-from core.exchange.exporting import bank_csv, bank_jsonl, board_latex
-from core.exchange.publication import Manifest, Publication, as_published, manifest_json, publish, remade
-from core.exchange.zipping import zipped
-from core.labels import Policy, overrides
-from core.leaderboard import Leaderboard, leaderboard
-from core.project import Project, log, rankings
-from core.project import record as record_act
-from core.tables import csv_text, disarmed
+from ..errors import InputError, ProjectError
+from ..labels import Policy, overrides
+from ..leaderboard import Leaderboard, leaderboard
+from ..project import Project, log, rankings
+from ..project import record as record_act
+from ..tables import csv_text, disarmed
+from .exporting import bank_csv, bank_jsonl, board_latex
+from .publication import Manifest, Publication, as_published, manifest_json, publish, remade
+from .zipping import zipped
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
 """The measures of the leaderboard in a bundle, the one that orders it first."""
@@ -36,7 +36,7 @@ _WHAT = {
 
 Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
 """What another room puts into a bundle: by name of a file, what it is in a sentence, and its content. It may depend on
-nothing but what a publication keeps (`core.exchange.published`), or the bundle could not be made again."""
+nothing but what a publication keeps (`exchange.published`), or the bundle could not be made again."""
 
 
 def bundle(
@@ -50,7 +50,7 @@ def bundle(
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
-    Args: as for `core.exchange.publish`; and what goes in beside. `deliver` writes the zip file.
+    Args: as for `exchange.publish`; and what goes in beside. `deliver` writes the zip file.
 
     Returns:
         A zip file.
@@ -214,7 +214,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Several leaderboards as one table that `core.formats.leaderboards` reads, in the order of the first."""
+    """Several leaderboards as one table that `formats.leaderboards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from core.errors import WorkbenchError
-from core.exchange.publication import publications, remade
-from core.exchange.rules import Fault, Rule, broken, faults
-from core.project import (
+from ..errors import WorkbenchError
+from ..project import (
     Cursor,
     Project,
     expected_objects,
@@ -21,6 +19,8 @@ from core.project import (
     read_objects,
     unreadable_tables,
 )
+from .publication import publications, remade
+from .rules import Fault, Rule, broken, faults
 
 LONGEST_EXAMPLE = 200
 """Characters of a row that is shown as an example."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder, put_new
-from core.errors import GradingError, InputError, Report
-from core.exchange.exam_import import EXAM
-from core.exchange.importing import Options, import_files
-from core.formats import Source, queries
-from core.graders import make_grader
-from core.grading import Request, run_job
-from core.project import Project, create
+from ..atomic_files import WorkingFolder, put_new
+from ..errors import GradingError, InputError, Report
+from ..formats import Source, queries
+from ..graders import make_grader
+from ..grading import Request, run_job
+from ..locations import APP_FOLDER
+from ..project import Project, create
+from .exam_import import EXAM
+from .importing import Options, import_files
 
-FILES = Path(__file__).resolve().parents[2] / "data" / "demo"
+FILES = APP_FOLDER / "data" / "demo"
 
 
 def make_demo(
@@ -30,7 +31,7 @@ def make_demo(
         path: the new project's file.
         grade: whether to grade it with the embedding grader.
         tell: is given a sentence about each step.
-        sit: lets students sit the exam, as `core.pipelines.sit_by_rules` does; without it the demo has no exam.
+        sit: lets students sit the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
 
     Raises:
         InputError: the file is there already.

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder
-from core.errors import InputError
-from core.exchange.exporting import qrels
-from core.exchange.parquet.project import export_project
-from core.exchange.zipping import zipped
-from core.formats import trec_run
-from core.labels import Policy, basis, progress
-from core.project import Project, record
-from core.text import written_text
-from core.types import Ranked
+from ..atomic_files import WorkingFolder
+from ..errors import InputError
+from ..formats import trec_run
+from ..labels import Policy, basis, progress
+from ..project import Project, record
+from ..text import written_text
+from ..types import Ranked
+from .exporting import qrels
+from .parquet.project import export_project
+from .zipping import zipped
 
 
 def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.bank import ItemFacts, put_items, save_questions, take_queries
-from core.errors import InputError, Report
-from core.formats import ExamItem, item_id
-from core.graders import bare_choices, key_position
-from core.project import Cursor, Keeper, add_passages, check_new, put_retrieval, retrieved, stage
-from core.text import clean_text
-from core.types import Asked, Passage, Query, Question
+from ..bank import ItemFacts, put_items, save_questions, take_queries
+from ..errors import InputError, Report
+from ..formats import ExamItem, item_id
+from ..graders import bare_choices, key_position
+from ..project import Cursor, Keeper, add_passages, check_new, put_retrieval, retrieved, stage
+from ..text import clean_text
+from ..types import Asked, Passage, Query, Question
 
 EXAM = "exam"
 """The query that the items of an exam belong to, where nobody names another."""

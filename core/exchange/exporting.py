@@ -6,15 +6,15 @@ import io
 import json
 from itertools import islice
 
-from core import bank
-from core.catalogue import how_to_grade
-from core.errors import InputError
-from core.exchange.graded_export import graded_queries
-from core.formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
-from core.labels import Policy, basis, label_qrels
-from core.leaderboard import Leaderboard, leaderboard
-from core.project import Project, find_source, judgments, sources
-from core.text import written_text
+from .. import bank
+from ..catalogue import how_to_grade
+from ..errors import InputError
+from ..formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
+from ..labels import Policy, basis, label_qrels
+from ..leaderboard import Leaderboard, leaderboard
+from ..project import Project, find_source, judgments, sources
+from ..text import written_text
+from .graded_export import graded_queries
 
 
 def qrels(

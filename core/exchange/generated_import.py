@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.bank import question_text_key
-from core.errors import InputError
-from core.formats import AnswerVerdict, WrittenAnswer
-from core.project import (
+from ..bank import question_text_key
+from ..errors import InputError
+from ..formats import AnswerVerdict, WrittenAnswer
+from ..project import (
     GOLD_RUN,
     AnswerModel,
     Cursor,
@@ -18,7 +18,7 @@ from core.project import (
     put_answer_model,
     put_answer_verdicts,
 )
-from core.text import clean_text, first_few, how_many
+from ..text import clean_text, first_few, how_many
 
 
 def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str) -> dict[str, int]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder, make_folder, put, writing
-from core.bank import bank_for, without_answered_by_topic
-from core.errors import InputError
-from core.labels import Policy, basis, graded_pairs, label_qrels
-from core.project import Cursor, Project, record
+from ..atomic_files import WorkingFolder, make_folder, put, writing
+from ..bank import bank_for, without_answered_by_topic
+from ..errors import InputError
+from ..labels import Policy, basis, graded_pairs, label_qrels
+from ..project import Cursor, Project, record
 
 _FILE_SIZE = "256MB"
 """About how large each file of the grades becomes."""
 
 
 def export_grades(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
-    """Write grades/*.parquet, runs.parquet and questions.parquet, which `core.leaderboard.leaderboard_of_files` reads.
+    """Write grades/*.parquet, runs.parquet and questions.parquet, which `leaderboard.leaderboard_of_files` reads.
 
     Args:
         folder: new or empty.

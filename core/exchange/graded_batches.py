@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.bank import QuestionFile
-from core.project import PassageFiles, RankingFile
-from core.text import clean_text
-from core.types import (
+from ..bank import QuestionFile
+from ..project import PassageFiles, RankingFile
+from ..text import clean_text
+from ..types import (
     GradeBlocks,
     GradeDetail,
     GradedQuery,

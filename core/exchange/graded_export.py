@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bank import questions
-from core.catalogue import graders
-from core.grading import NO_USABLE_RATING
-from core.project import Project
-from core.types import (
+from ..bank import questions
+from ..catalogue import graders
+from ..grading import NO_USABLE_RATING
+from ..project import Project
+from ..types import (
     SEPARATOR,
     GradeColumns,
     GradeDetail,

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bank import add_topics, question_text_key, take_queries
-from core.catalogue import put_grader
-from core.errors import Report
-from core.exchange.graded_batches import DETAILS, Batch, GradedFiles
-from core.grading import end, start, write_grades
-from core.project import (
+from ..bank import add_topics, question_text_key, take_queries
+from ..catalogue import put_grader
+from ..errors import Report
+from ..grading import end, start, write_grades
+from ..project import (
     Cursor,
     Keeper,
     add_kept_passages,
@@ -25,8 +24,9 @@ from core.project import (
     write_judged_keys,
     write_stated_rankings,
 )
-from core.text import how_many
-from core.types import GraderSpec, Question
+from ..text import how_many
+from ..types import GraderSpec, Question
+from .graded_batches import DETAILS, Batch, GradedFiles
 
 
 class GradedImport:

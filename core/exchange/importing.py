@@ -14,17 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from core.atomic_files import WorkingFolder
-from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
-from core.errors import FileError, InputError, Problem, Report, unknown_name
-from core.exchange.answers_import import write_answers, write_factors
-from core.exchange.exam_import import bank_version, write_exam_items
-from core.exchange.generated_import import write_answer_verdicts, write_generated
-from core.exchange.graded_batches import GradedFiles
-from core.exchange.graded_import import GradedImport
-from core.exchange.rehearsal import LARGE, rehearsal
-from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
-from core.formats import (
+from ..atomic_files import WorkingFolder
+from ..bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from ..errors import FileError, InputError, Problem, Report, unknown_name
+from ..formats import (
     KINDS_OF_FILE,
     BankFile,
     SatElsewhere,
@@ -44,7 +37,7 @@ from core.formats import (
     read_samples,
     trec_qrels,
 )
-from core.project import (
+from ..project import (
     Cursor,
     Keeper,
     PassageFiles,
@@ -61,8 +54,15 @@ from core.project import (
     write_judgments,
     write_responses,
 )
-from core.text import first_few, how_many
-from core.types import Board, Query, Question
+from ..text import first_few, how_many
+from ..types import Board, Query, Question
+from .answers_import import write_answers, write_factors
+from .exam_import import bank_version, write_exam_items
+from .generated_import import write_answer_verdicts, write_generated
+from .graded_batches import GradedFiles
+from .graded_import import GradedImport
+from .rehearsal import LARGE, rehearsal
+from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from pathlib import PureWindowsPath
 from typing import Any
 from uuid import uuid4
 
-from core import __version__
-from core.errors import InputError, ProjectError
-from core.exchange.exporting import bank_jsonl, qrels
-from core.exchange.published import Recorded, past, pool_hash, record, record_pool
-from core.labels import Policy, basis, readiness
-from core.project import Cursor, Project, log
-from core.project import record as record_act
-from core.types import GraderSpec
+from .. import __version__
+from ..errors import InputError, ProjectError
+from ..labels import Policy, basis, readiness
+from ..project import Cursor, Project, log
+from ..project import record as record_act
+from ..types import GraderSpec
+from .exporting import bank_jsonl, qrels
+from .published import Recorded, past, pool_hash, record, record_pool
 
 FORMAT = "exam-workbench qrels manifest"
 FORMAT_VERSION = 1

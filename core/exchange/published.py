@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.project import Cursor, Project
+from ..project import Cursor, Project
 
 
 class Past(Project):

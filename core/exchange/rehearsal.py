@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.project import Cursor, Project, connected, migrations
+from ..project import Cursor, Project, connected, migrations
 
 LARGE = frozenset(
     {

@@ -13,15 +13,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, get_args
 
-from core.bank import SCHEMES, STATES
-from core.catalogue import SPEC_COLUMNS, stored_spec
-from core.errors import WorkbenchError
-from core.exchange.published import POOL_SHA256
-from core.formats import LARGEST
-from core.graders import read_prompt
-from core.labels import Policy
-from core.measures.audit import linear_measure
-from core.project import (
+from ..bank import SCHEMES, STATES
+from ..catalogue import SPEC_COLUMNS, stored_spec
+from ..errors import WorkbenchError
+from ..formats import LARGEST
+from ..graders import read_prompt
+from ..labels import Policy
+from ..measures.audit import linear_measure
+from ..project import (
     LONGEST_GUIDELINES,
     MOST_WANTED,
     PARTS,
@@ -34,8 +33,9 @@ from core.project import (
     quoted_name,
     read_schedule,
 )
-from core.text import LONGEST_ID, fault_of_id, how_many
-from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
+from ..text import LONGEST_ID, fault_of_id, how_many
+from ..types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
+from .published import POOL_SHA256
 
 LARGEST_KEY = 1 << 30
 """The highest key that a project may have: half of what a key can be, so that there is room to go on."""

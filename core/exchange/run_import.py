@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bank import add_topics
-from core.errors import Report
-from core.formats import RunLine, Source, name_runs, read_run_lines
-from core.limits import exceeded, limit
-from core.project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
-from core.text import first_few, quoted
+from ..bank import add_topics
+from ..errors import Report
+from ..formats import RunLine, Source, name_runs, read_run_lines
+from ..limits import exceeded, limit
+from ..project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
+from ..text import first_few, quoted
 
 LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
-from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts
-from core.formats.answers import WrittenAnswer, read_answers
-from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
-from core.formats.batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
-from core.formats.detecting import detect, looked_for, unrecognised
-from core.formats.exam import ExamItem, item_id
-from core.formats.kinds import KINDS_OF_FILE
-from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
-from core.formats.lm_eval import read_samples
-from core.formats.question_bank import BankFile, read_bank
-from core.formats.responses import read_responses
-from core.formats.responses_matrix import SatElsewhere, read_matrix, write_matrix
-from core.formats.source import Source, read_small, read_small_text
-from core.formats.student_factors import Factors, factors_in_name, read_factors
-from core.formats.trec_qrels import LARGEST
-from core.formats.trec_run import RunLine, name_runs, read_run_lines
+from . import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
+from .answer_verdicts import AnswerVerdict, read_answer_verdicts
+from .answers import WrittenAnswer, read_answers
+from .audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
+from .batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
+from .detecting import detect, looked_for, unrecognised
+from .exam import ExamItem, item_id
+from .kinds import KINDS_OF_FILE
+from .leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
+from .lm_eval import read_samples
+from .question_bank import BankFile, read_bank
+from .responses import read_responses
+from .responses_matrix import SatElsewhere, read_matrix, write_matrix
+from .source import Source, read_small, read_small_text
+from .student_factors import Factors, factors_in_name, read_factors
+from .trec_qrels import LARGEST
+from .trec_run import RunLine, name_runs, read_run_lines
 
 __all__ = [
     "KINDS_OF_FILE",

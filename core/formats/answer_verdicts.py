@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
-from core.errors import Report
-from core.formats.answers import QUERY_KEYS
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import (
+from ..errors import Report
+from .answers import QUERY_KEYS
+from .file_kind import Beginning, FileKind
+from .source import (
     WHOLE,
     Limits,
     Refused,

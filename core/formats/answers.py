@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
-from core.errors import Report
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import (
+from ..errors import Report
+from .file_kind import Beginning, FileKind
+from .source import (
     WHOLE,
     Limits,
     Refused,

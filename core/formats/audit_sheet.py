@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.errors import Report
-from core.formats.columns import INTEGER
-from core.formats.responses_matrix import table_lines
-from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
-from core.formats.trec_qrels import COLUMNS, LARGEST
-from core.tables import disarmed
-from core.text import one_line, quoted
+from ..errors import Report
+from ..tables import disarmed
+from ..text import one_line, quoted
+from .columns import INTEGER
+from .responses_matrix import table_lines
+from .source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
+from .trec_qrels import COLUMNS, LARGEST
 
 SheetForm = Literal["tsv", "jsonl"]
 SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from core.atomic_files import written
-from core.errors import Report
-from core.formats.source import Refused, Source, check_shape, open_objects, refusing
-from core.limits import exceeded, limit
+from ..atomic_files import written
+from ..errors import Report
+from ..limits import exceeded, limit
+from .source import Refused, Source, check_shape, open_objects, refusing
 
 URLS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 """Where a call would go, by what the endpoint is asked for."""
@@ -73,7 +73,7 @@ def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
         Their number.
 
     Raises:
-        InputError, ProjectError: as `core.atomic_files.written`; nothing is left of the file.
+        InputError, ProjectError: as `atomic_files.written`; nothing is left of the file.
     """
     with written(path) as made:
         return _write_parquet(calls, made) if path.suffix == PARQUET else _write_lines(calls, made)

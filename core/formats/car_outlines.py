@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from core.formats.source import Refused, first_of, good_id, good_text
-from core.types import Query, Subtopic
+from ..types import Query, Subtopic
+from .source import Refused, first_of, good_id, good_text
 
 ID_KEYS = ("page_id", "squid", "pageId")
 NAME_KEYS = ("page_name", "title", "pageName")

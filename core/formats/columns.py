@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.errors import Report
-from core.formats.file_kind import ENTRY, Beginning
-from core.formats.source import (
+from ..errors import Report
+from .file_kind import ENTRY, Beginning
+from .source import (
     TREC_LINE,
     WHOLE,
     Limits,

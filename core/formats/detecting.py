@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from core.formats.file_kind import Beginning, Form
-from core.formats.kinds import KINDS_OF_FILE
-from core.formats.source import KEYS_NAMED, Source
-from core.text import one_line
+from ..text import one_line
+from .file_kind import Beginning, Form
+from .kinds import KINDS_OF_FILE
+from .source import KEYS_NAMED, Source
 
 FIRST_LINE = 80
 """Characters that are shown of the first line of a file that nothing fits."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any, TextIO
 
-from core.errors import Report
-from core.formats.file_kind import FileKind
-from core.formats.source import (
+from ..errors import Report
+from ..text import clean_text, without_marks
+from .file_kind import FileKind
+from .source import (
     WHOLE,
     Limits,
     Refused,
@@ -24,8 +25,7 @@ from core.formats.source import (
     refusing,
     value_of,
 )
-from core.formats.student_factors import not_retrieved
-from core.text import clean_text, without_marks
+from .student_factors import not_retrieved
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
 _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import orjson
 
-from core.formats.source import Refused, Source, cells_of, header_of, peek
+from .source import Refused, Source, cells_of, header_of, peek
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
 """As what the beginning of a file may be read: a JSON list, the first object of JSONL, a JSON map, columns that white

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from core.formats.source import Refused
-from core.types import GradeDetail
+from ..types import GradeDetail
+from .source import Refused
 
 NOTHING = GradeDetail()
 _NAMES = tuple(field.name for field in fields(GradeDetail))

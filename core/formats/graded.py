@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from core.errors import Report
-from core.formats.file_kind import FileKind
-from core.formats.graded_line import FAULTS, Grader, Line, refused_of, topic_of
-from core.formats.graded_rankings import rankings_of
-from core.formats.graded_ratings import take_direct_grade, take_exam_grades
-from core.formats.graded_writing import write_graded as write_graded
-from core.formats.queries import query_of
-from core.formats.question_bank import question_of
-from core.formats.repeated_ratings import Read, RepeatedRatings
-from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
-from core.formats.trec_qrels import LARGEST
-from core.formats.usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
-from core.types import GradedQuery, Judgment, Passage, Query
+from ..errors import Report
+from ..types import GradedQuery, Judgment, Passage, Query
+from .file_kind import FileKind
+from .graded_line import FAULTS, Grader, Line, refused_of, topic_of
+from .graded_rankings import rankings_of
+from .graded_ratings import take_direct_grade, take_exam_grades
+from .graded_writing import write_graded as write_graded
+from .queries import query_of
+from .question_bank import question_of
+from .repeated_ratings import Read, RepeatedRatings
+from .source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
+from .trec_qrels import LARGEST
+from .usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
 
 PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')

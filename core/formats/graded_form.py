@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.formats.source import Refused
-from core.types import KINDS, MAX_RATING, GraderSpec, Kind
+from ..types import KINDS, MAX_RATING, GraderSpec, Kind
+from .source import Refused
 
 OURS = "exam_workbench"
 """The key of what the interchange form has no place for."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.formats.repeated_ratings import Read
-from core.formats.source import Refused, good_id
-from core.types import GradeBlocks, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from ..types import GradeBlocks, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from .repeated_ratings import Read
+from .source import Refused, good_id
 
 Given = list[tuple[str, Sequence[Any]]]
 """Ids of passages, and what the file has as their rankings, of whatever form."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from core.formats.graded_line import FAULTS, Given, Line, refused_of, topic_of
-from core.formats.source import Refused, good_id
-from core.formats.trec_qrels import LARGEST
-from core.formats.usual_form import Entry
-from core.types import Ranked, RankedColumns
+from ..types import Ranked, RankedColumns
+from .graded_line import FAULTS, Given, Line, refused_of, topic_of
+from .source import Refused, good_id
+from .trec_qrels import LARGEST
+from .usual_form import Entry
 
 _RANK = attrgetter("rank")
 _OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))

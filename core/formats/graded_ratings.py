@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from core.formats import grade_details, graded_form
-from core.formats.graded_form import OURS, described
-from core.formats.graded_line import Grader, Line
-from core.formats.source import Refused, check_limit, check_shape, good_id
-from core.formats.usual_form import ExamGrades
-from core.types import GradeBlocks, GraderSpec, Kind, Question
+from ..types import GradeBlocks, GraderSpec, Kind, Question
+from . import grade_details, graded_form
+from .graded_form import OURS, described
+from .graded_line import Grader, Line
+from .source import Refused, check_limit, check_shape, good_id
+from .usual_form import ExamGrades
 
 RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from core.formats import grade_details
-from core.formats.graded_form import DIRECT, OURS, answered, described
-from core.formats.queries import query_row
-from core.formats.question_bank import question_row
-from core.types import GradeBlocks, GradeColumns, GradedQuery, Kind, Query, Question
+from ..types import GradeBlocks, GradeColumns, GradedQuery, Kind, Query, Question
+from . import grade_details
+from .graded_form import DIRECT, OURS, answered, described
+from .queries import query_row
+from .question_bank import question_row
 
 Rows = range | list[int]
 """Places in the columns of grades; in most files the grades of a passage follow each other."""

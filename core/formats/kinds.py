@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.formats import (
+from . import (
     answer_verdicts,
     answers,
     exam,
@@ -18,7 +18,7 @@ from core.formats import (
     trec_qrels,
     trec_run,
 )
-from core.formats.file_kind import FileKind
+from .file_kind import FileKind
 
 KINDS_OF_FILE: dict[str, FileKind] = {
     module.KIND.name: module.KIND

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
-from core.errors import Report
-from core.formats.columns import MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import (
+from ..errors import Report
+from ..tables import LATEX, disarmed, rearmed
+from ..text import first_few
+from ..types import Board, BoardRow
+from .columns import MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
+from .file_kind import Beginning, FileKind
+from .source import (
     SMALL,
     Limits,
     Refused,
@@ -26,9 +29,6 @@ from core.formats.source import (
     refusing,
     said_cell,
 )
-from core.tables import LATEX, disarmed, rearmed
-from core.text import first_few
-from core.types import Board, BoardRow
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written board: rank, run, score, standard error, number of queries."""

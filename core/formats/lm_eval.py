@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from core.errors import Report
-from core.formats.exam import item_id
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.responses_matrix import SatElsewhere
-from core.formats.source import WHOLE, Limits, Refused, Source, first_of, good_id, open_objects, refusing
-from core.text import clean_text, first_few, without_marks
-from core.types import Question
+from ..errors import Report
+from ..text import clean_text, first_few, without_marks
+from ..types import Question
+from .exam import item_id
+from .file_kind import Beginning, FileKind
+from .responses_matrix import SatElsewhere
+from .source import WHOLE, Limits, Refused, Source, first_of, good_id, open_objects, refusing
 
 ID_KEYS = ("question_id", "id")
 VERDICTS = ("acc_norm", "acc", "exact_match")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from core.errors import Report
-from core.formats.source import Refused, Source, good_id, good_text, parse_pairs, refusing
-from core.types import MAX_WEIGHT, Query, Question
+from ..errors import Report
+from ..types import MAX_WEIGHT, Query, Question
+from .source import Refused, Source, good_id, good_text, parse_pairs, refusing
 
 _START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, TextIO
 
-from core.errors import Report
-from core.formats import queries
-from core.formats.car_outlines import is_outline
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import (
+from ..errors import Report
+from ..types import Passage
+from . import queries
+from .car_outlines import is_outline
+from .file_kind import Beginning, FileKind
+from .source import (
     Refused,
     Source,
     good_id,
@@ -22,7 +23,6 @@ from core.formats.source import (
     value_of,
     write_objects,
 )
-from core.types import Passage
 
 ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id", "doc_id", "_id", "docno", "segment_id", "corpus_id")
 TEXT_KEYS = ("text", "passage", "contents", "body", "segment", "content", "abstract")

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Set
 from itertools import chain
 from typing import Any, TextIO
 
-from core.errors import Report
-from core.formats.car_outlines import is_outline, is_outline_list, outline_of
-from core.formats.file_kind import ENTRY, WORDS, Beginning, FileKind
-from core.formats.leaderboards import is_trec_eval_output
-from core.formats.source import (
+from ..errors import Report
+from ..types import Query, Subtopic
+from .car_outlines import is_outline, is_outline_list, outline_of
+from .file_kind import ENTRY, WORDS, Beginning, FileKind
+from .leaderboards import is_trec_eval_output
+from .source import (
     WHOLE,
     Limits,
     Refused,
@@ -29,7 +30,6 @@ from core.formats.source import (
     value_of,
     write_objects,
 )
-from core.types import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_id")
 TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
@@ -47,7 +47,7 @@ def read_queries(source: Source, report: Report) -> list[Query]:
             JSONL or a table with a header, with an id, a text, and optionally `narrative` (or others of
             `NARRATIVE_KEYS`), `answer` or `answers` (a text, or a list of texts that are all correct) and, in JSONL,
             `subtopics` (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
-            (`core.formats.car_outlines`).
+            (`formats.car_outlines`).
         report: takes refused lines, among them an id with a second, different content.
 
     Returns:

@@ -12,14 +12,16 @@ from typing import Any, TextIO, cast
 
 import orjson
 
-from core.errors import Report
-from core.formats.car_outlines import is_outline
-from core.formats.file_kind import ENTRY, KEY, Beginning, FileKind
-from core.formats.nugget_map import is_nugget_map, read_nugget_map
-from core.formats.passages import has_keys as is_passage
-from core.formats.queries import has_keys as is_query
-from core.formats.queries import is_text_table
-from core.formats.source import (
+from ..errors import Report
+from ..tables import csv_text, rearmed
+from ..types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
+from .car_outlines import is_outline
+from .file_kind import ENTRY, KEY, Beginning, FileKind
+from .nugget_map import is_nugget_map, read_nugget_map
+from .passages import has_keys as is_passage
+from .queries import has_keys as is_query
+from .queries import is_text_table
+from .source import (
     WHOLE,
     Limits,
     Refused,
@@ -37,9 +39,7 @@ from core.formats.source import (
     value_of,
     write_objects,
 )
-from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
-from core.tables import csv_text, rearmed
-from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
+from .tqa import CAR_PREFIX, is_tqa, read_tqa
 
 COLUMNS = (
     "query_id",

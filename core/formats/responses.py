@@ -8,9 +8,11 @@ from typing import Any, TextIO
 
 import orjson
 
-from core.errors import Report
-from core.formats.file_kind import ENTRY, WORDS, Beginning, FileKind
-from core.formats.source import (
+from ..errors import Report
+from ..text import clean_text
+from ..types import Response, Sentence
+from .file_kind import ENTRY, WORDS, Beginning, FileKind
+from .source import (
     WHOLE,
     Limits,
     Refused,
@@ -26,8 +28,6 @@ from core.formats.source import (
     refusing,
     value_of,
 )
-from core.text import clean_text
-from core.types import Response, Sentence
 
 RUN_KEYS = ("run", "run_id", "system")
 QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")

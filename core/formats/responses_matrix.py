@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
 
-from core.errors import Report
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines, refusing
-from core.tables import disarmed, rearmed
-from core.types import Question
+from ..errors import Report
+from ..tables import disarmed, rearmed
+from ..types import Question
+from .file_kind import Beginning, FileKind
+from .source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines, refusing
 
 STUDENT = ("student", "examinee")
 """What the column of students may be called."""

@@ -21,10 +21,10 @@ import orjson
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from core.errors import UNENDED, InputError, Report
-from core.formats import json_shape
-from core.limits import exceeded, limit
-from core.text import LONGEST_ID, fault_of_id, quoted
+from ..errors import UNENDED, InputError, Report
+from ..limits import exceeded, limit
+from ..text import LONGEST_ID, fault_of_id, quoted
+from . import json_shape
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
@@ -134,7 +134,7 @@ _FIELDS = {
 
 
 class Limits:
-    """How much of a file is believed: the limits of `core.limits` that opening a file heeds.
+    """How much of a file is believed: the limits of `limits` that opening a file heeds.
 
     Args:
         names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
@@ -157,14 +157,14 @@ class Limits:
             setattr(self, attribute, given[attribute] if attribute in given else limit(name))
 
     def exceeded(self, what: str, attribute: str) -> str:
-        """That something is beyond one of the limits; see `core.limits.exceeded`."""
+        """That something is beyond one of the limits; see `limits.exceeded`."""
         return exceeded(what, self.names[attribute], getattr(self, attribute))
 
     def check(self, number: int, what: str, attribute: str) -> None:
         """End the reading of a file if a number is beyond one of the limits.
 
         Raises:
-            _Broken: it is; `what` is said as in `core.limits.exceeded`.
+            _Broken: it is; `what` is said as in `limits.exceeded`.
         """
         if number > getattr(self, attribute):
             raise _Broken("limit-exceeded", self.exceeded(what, attribute))
@@ -343,7 +343,7 @@ def check_nul(raw: bytes) -> None:
 
 
 def check_limit(number: int, what: str, name: str) -> None:
-    """Refuse a line with more of something than is believed; see `core.limits.exceeded`.
+    """Refuse a line with more of something than is believed; see `limits.exceeded`.
 
     Raises:
         Refused: the number is beyond the limit of this name.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.errors import Report
-from core.formats.file_kind import Beginning, FileKind
-from core.formats.responses_matrix import STUDENT, is_verdicts, read_students
-from core.formats.source import Refused, Source, good_id
+from ..errors import Report
+from .file_kind import Beginning, FileKind
+from .responses_matrix import STUDENT, is_verdicts, read_students
+from .source import Refused, Source, good_id
 
 ALIASES = {
     "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",

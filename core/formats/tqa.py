@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from core.errors import Report
-from core.formats.source import Refused, Source, good_id, good_text, parse_json, refusing
-from core.types import Query, Question
+from ..errors import Report
+from ..types import Query, Question
+from .source import Refused, Source, good_id, good_text, parse_json, refusing
 
 CAR_PREFIX = "tqa2:"
 """TREC CAR Y3 made its queries from these lessons: its query tqa2:L_0384 is the lesson L_0384."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TextIO
 
-from core.errors import InputError, Report
-from core.formats.columns import INTEGER, is_ranked, kind_of_map, open_ranked
-from core.formats.file_kind import FileKind
-from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
-from core.types import Judgment
+from ..errors import InputError, Report
+from ..types import Judgment
+from .columns import INTEGER, is_ranked, kind_of_map, open_ranked
+from .file_kind import FileKind
+from .source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
 
 COLUMNS = ("query", "0", "passage", "value")
 LARGEST = 32_767

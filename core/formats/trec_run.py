@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
-from core.errors import Report
-from core.formats.columns import is_ranked, kind_of_map, open_ranked
-from core.formats.file_kind import FileKind
-from core.formats.source import Refused, Source, check_limit, good_id, said_cell
-from core.formats.trec_qrels import word
-from core.types import Ranked
+from ..errors import Report
+from ..types import Ranked
+from .columns import is_ranked, kind_of_map, open_ranked
+from .file_kind import FileKind
+from .source import Refused, Source, check_limit, good_id, said_cell
+from .trec_qrels import word
 
 COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
 
@@ -35,7 +35,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     """Stream the lines of a run file, so that memory does not grow with it.
 
     What needs more than one line (order, ties, ranks that contradict the scores, repeated passages) is left to
-    `core.exchange.run_import`, which has the lines as a set.
+    `exchange.run_import`, which has the lines as a set.
 
     Args:
         source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header that

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import msgspec
 import orjson
 
-from core.formats.graded_form import OURS
-from core.formats.source import Refused, check_nul
+from .graded_form import OURS
+from .source import Refused, check_nul
 
 _NOTHING = msgspec.Raw(b"null")
 _NONE = (_NOTHING, msgspec.Raw(b"[]"), msgspec.Raw(b"{}"))

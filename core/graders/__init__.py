@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.graders.access.access import (
+from .access.access import (
     OWNER,
     VISITOR,
     Access,
@@ -16,17 +16,17 @@ from core.graders.access.access import (
     unshared_localhost,
     usual_address,
 )
-from core.graders.access.addresses import checked_host, is_loopback, origin, same_address
-from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_endpoints, provide_endpoints
-from core.graders.access.keys import provide_keys
-from core.graders.access.model_places import offered_models
-from core.graders.base import Grader, Outcome, Pair, PairsToGrade
-from core.graders.control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
-from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
-from core.graders.embedding.minilm import load_encoder, model_folder
-from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, EndpointBatch, PassingError
-from core.graders.endpoint.chat import MOST_THINKING
-from core.graders.endpoint.elsewhere import (
+from .access.addresses import checked_host, is_loopback, origin, same_address
+from .access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_endpoints, provide_endpoints
+from .access.keys import provide_keys
+from .access.model_places import offered_models
+from .base import Grader, Outcome, Pair, PairsToGrade
+from .control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
+from .embedding.grader import sentence_vectors, similarity, unit_vectors
+from .embedding.minilm import load_encoder, model_folder
+from .endpoint.batch_types import MOST_BYTES, MOST_CALLS, EndpointBatch, PassingError
+from .endpoint.chat import MOST_THINKING
+from .endpoint.elsewhere import (
     Played,
     Told,
     asked_by,
@@ -36,14 +36,14 @@ from core.graders.endpoint.elsewhere import (
     play,
     tokens_told,
 )
-from core.graders.endpoint.fetching import fetch_all
-from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
-from core.graders.endpoint.retry import passes
-from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
-from core.graders.local.back_end import MOST_BEAMS
-from core.graders.local.loading import DTYPES, loading, model_identity
-from core.graders.local.reranking import pair_scores
-from core.graders.making import (
+from .endpoint.fetching import fetch_all
+from .endpoint.manners import Fetched, FetchMethod, Manners
+from .endpoint.retry import passes
+from .kinds import GRADERS, make_grader, remade_from, usual_prompt
+from .local.back_end import MOST_BEAMS
+from .local.loading import DTYPES, loading, model_identity
+from .local.reranking import pair_scores
+from .making import (
     APIS,
     BACK_ENDS,
     CHECKS,
@@ -54,9 +54,9 @@ from core.graders.making import (
     back_end_name,
     make_back_end,
 )
-from core.graders.on_ray import grade_plan
-from core.graders.pair_files import NamedGrade, PlannedGrader, holds_grades, read_grades, write_pairs
-from core.graders.prompts.prompt import (
+from .on_ray import grade_plan
+from .pair_files import NamedGrade, PlannedGrader, holds_grades, read_grades, write_pairs
+from .prompts.prompt import (
     USES,
     Example,
     Messages,
@@ -69,18 +69,18 @@ from core.graders.prompts.prompt import (
     with_examples,
     write_prompt,
 )
-from core.graders.reading.answers import read
-from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
-from core.graders.reading.driving import answers
-from core.graders.reading.grader import ReadingGrader
-from core.graders.reading.injections import InjectionTrial, try_injections
-from core.graders.reading.matching import word_match
-from core.graders.reading.methods import bare_choices, key_position
-from core.graders.reading.model_names import said_of_models
-from core.graders.reading.parsing import CUT_OFF, EMPTY, ill_formed, parse_list, unanswerable
-from core.graders.reading.reasoning import without_thoughts
-from core.graders.reading.trying import Trial, try_pair
-from core.graders.vectors import Kept, VectorStore
+from .reading.answers import read
+from .reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
+from .reading.driving import answers
+from .reading.grader import ReadingGrader
+from .reading.injections import InjectionTrial, try_injections
+from .reading.matching import word_match
+from .reading.methods import bare_choices, key_position
+from .reading.model_names import said_of_models
+from .reading.parsing import CUT_OFF, EMPTY, ill_formed, parse_list, unanswerable
+from .reading.reasoning import without_thoughts
+from .reading.trying import Trial, try_pair
+from .vectors import Kept, VectorStore
 
 __all__ = [
     "APIS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from core.graders.control import Control
-from core.types import Asked, Grade, GraderSpec
+from ..types import Asked, Grade, GraderSpec
+from .control import Control
 
 Pair = tuple[int, int]
 """(question text key, passage text key): the two texts that one grade is about."""

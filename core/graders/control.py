@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from core.graders.vectors import VectorStore
-from core.limits import exceeded, limit, within
+from ..limits import exceeded, limit, within
+from .vectors import VectorStore
 
 BATCH_SHARE = 0.5
 """What a call in a batch costs of what it costs alone, where nobody says otherwise: half."""

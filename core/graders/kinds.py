@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from core.errors import GradingError, InputError, unknown_name
-from core.graders.base import Grader
-from core.graders.making import (
+from ..errors import GradingError, InputError, unknown_name
+from ..types import GraderSpec
+from .base import Grader
+from .making import (
     Parameters,
     Reading,
     answer_tells,
@@ -21,9 +22,8 @@ from core.graders.making import (
     prepare_choice,
     prepare_direct,
 )
-from core.graders.prompts.prompt import Prompt, built_in
-from core.graders.reading.methods import self_rating
-from core.types import GraderSpec
+from .prompts.prompt import Prompt, built_in
+from .reading.methods import self_rating
 
 Prompts = Mapping[str, Prompt]
 
@@ -51,7 +51,7 @@ class GraderKind:
 
 
 def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
-    from core.graders.embedding.grader import EmbeddingGrader
+    from .embedding.grader import EmbeddingGrader
 
     return EmbeddingGrader(**parameters)
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
-from core.errors import InputError
-from core.graders.access.access import current
-from core.graders.endpoint.chat import Api
-from core.graders.local.loading import has_chat_template, resolved_dtype
-from core.graders.prompts.prompt import USES, Prompt, fence_mark, variables
-from core.graders.reading.calls import BackEnd, Per, Sampling, Steps
-from core.graders.reading.grader import Method, ReadingGrader
-from core.graders.reading.methods import (
+from ..errors import InputError
+from ..types import GraderSpec, Kind
+from .access.access import current
+from .endpoint.chat import Api
+from .local.loading import has_chat_template, resolved_dtype
+from .prompts.prompt import USES, Prompt, fence_mark, variables
+from .reading.calls import BackEnd, Per, Sampling, Steps
+from .reading.grader import Method, ReadingGrader
+from .reading.methods import (
     Check,
     answer,
     choice_by_letter,
@@ -24,9 +25,8 @@ from core.graders.reading.methods import (
     verify_check,
     word_match_check,
 )
-from core.graders.reading.parameter_types import check_types
-from core.graders.reading.parsing import RULES_VERSION
-from core.types import GraderSpec, Kind
+from .reading.parameter_types import check_types
+from .reading.parsing import RULES_VERSION
 
 Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
@@ -210,7 +210,7 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
         InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
     """
     check_types(parameters)
-    from core.graders.local.back_end import ExtractiveBackEnd, model_identity
+    from .local.back_end import ExtractiveBackEnd, model_identity
 
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
@@ -278,7 +278,7 @@ def make_back_end(
     """
     model = str(parameters.get("model") or "").strip()
     if back_end_name(parameters) == "openai":
-        from core.graders.endpoint.back_end import EndpointBackEnd
+        from .endpoint.back_end import EndpointBackEnd
 
         if not model:
             raise InputError("no-model-named", "No model given.", "Enter the model's name at the endpoint.")
@@ -288,7 +288,7 @@ def make_back_end(
             if sampling.seed is not None and current().any_address:
                 settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
         return EndpointBackEnd(model, **settings), model
-    from core.graders.local.back_end import TransformersBackEnd, model_identity
+    from .local.back_end import TransformersBackEnd, model_identity
 
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}

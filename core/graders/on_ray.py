@@ -15,12 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from core.errors import GradingError, InputError, WorkbenchError
-from core.graders.base import Pair
-from core.graders.control import Control
-from core.graders.kinds import make_grader
-from core.graders.pair_files import PlannedGrader, grade_columns, planned_grader
-from core.types import Asked, Grade
+from ..errors import GradingError, InputError, WorkbenchError
+from ..types import Asked, Grade
+from .base import Pair
+from .control import Control
+from .kinds import make_grader
+from .pair_files import PlannedGrader, grade_columns, planned_grader
 
 BLOCKS = (256, 64, 8, 1)
 """Rows that a worker gets together, pass by pass: in the end a row that kills its worker is alone."""

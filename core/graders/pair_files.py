@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-from core.atomic_files import written
-from core.errors import InputError
-from core.graders.control import NOTHING_USED, Tokens, Usage, used_by
-from core.graders.prompts.prompt import Prompt, read_prompt, write_prompt
-from core.types import Asked, Grade, Status
+from ..atomic_files import written
+from ..errors import InputError
+from ..types import Asked, Grade, Status
+from .control import NOTHING_USED, Tokens, Usage, used_by
+from .prompts.prompt import Prompt, read_prompt, write_prompt
 
 FORMAT = 1
 """Version of the form of a plan."""
@@ -61,7 +61,7 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
         Their number.
 
     Raises:
-        InputError, ProjectError: as `core.atomic_files.written`.
+        InputError, ProjectError: as `atomic_files.written`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
-from core.grading.batches import (
+from .answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
+from .batches import (
     Standing,
     call_batches,
     cancel,
@@ -14,10 +14,10 @@ from core.grading.batches import (
     step,
     waiting_jobs,
 )
-from core.grading.billing import Bill, bills
-from core.grading.budgets import job_control, trial_control
-from core.grading.carrying import Carrier, carry
-from core.grading.drafting import (
+from .billing import Bill, bills
+from .budgets import job_control, trial_control
+from .carrying import Carrier, carry
+from .drafting import (
     KINDS,
     MOST,
     Drafter,
@@ -33,21 +33,21 @@ from core.grading.drafting import (
     suggest,
     usual_settings,
 )
-from core.grading.elsewhere import take_in, take_in_grades, write_missing
-from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
-from core.grading.grades import NO_USABLE_RATING, write_grades
-from core.grading.jobs import close_interrupted, end, jobs, start
-from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
-from core.grading.ledgers import Ledger, state_now
-from core.grading.left_out import LeftOut, left_out
-from core.grading.pairs import Plan, make_plan, missing_pairs
-from core.grading.prefixes import CHARACTERS_A_TOKEN
-from core.grading.price_tag import PriceTag, price_tag, time_needed
-from core.grading.progress import Progress
-from core.grading.request import LONGEST_PATIENCE, Request
-from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
-from core.grading.scope import Scope
-from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
+from .elsewhere import take_in, take_in_grades, write_missing
+from .failures import Doubtful, Which, doubtful_pairs, reasons
+from .grades import NO_USABLE_RATING, write_grades
+from .jobs import close_interrupted, end, jobs, start
+from .kept_vectors import ProjectVectors, count_vectors, drop_vectors
+from .ledgers import Ledger, state_now
+from .left_out import LeftOut, left_out
+from .pairs import Plan, make_plan, missing_pairs
+from .prefixes import CHARACTERS_A_TOKEN
+from .price_tag import PriceTag, price_tag, time_needed
+from .progress import Progress
+from .request import LONGEST_PATIENCE, Request
+from .running import BackgroundJob, current_job, make_control, run_job, start_job
+from .scope import Scope
+from .trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [
     "CHARACTERS_A_TOKEN",

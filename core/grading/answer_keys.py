@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from core.bank import Generation, add_generations, cleaned, find_question
-from core.catalogue import graders
-from core.errors import InputError
-from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, answers, ill_formed, unanswerable, variables
-from core.grading.drafting import (
+from ..bank import Generation, add_generations, cleaned, find_question
+from ..catalogue import graders
+from ..errors import InputError
+from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, answers, ill_formed, unanswerable, variables
+from ..labels import MISSING, Policy, basis, load_ratings
+from ..project import Project, judgments, passage_texts, queries_of, sources
+from ..types import Question
+from .drafting import (
     IN_WORDS,
     Drafter,
     Failure,
@@ -18,9 +21,6 @@ from core.grading.drafting import (
     find_prompt,
     values_of,
 )
-from core.labels import MISSING, Policy, basis, load_ratings
-from core.project import Project, judgments, passage_texts, queries_of, sources
-from core.types import Question
 
 DEFAULT_PROMPT = "answer-key"
 TOKENS = 128

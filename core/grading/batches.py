@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
 
-from core.atomic_files import WorkingFolder
-from core.bank import check_version
-from core.catalogue import grader_key, put_grader
-from core.errors import GradingError, Report
-from core.formats import URLS, Reply, Source, call_line, read_replies, write_calls
-from core.graders import (
+from ..atomic_files import WorkingFolder
+from ..bank import check_version
+from ..catalogue import grader_key, put_grader
+from ..errors import GradingError, Report
+from ..formats import URLS, Reply, Source, call_line, read_replies, write_calls
+from ..graders import (
     MOST_BYTES,
     MOST_CALLS,
     NOTHING_USED,
@@ -38,16 +38,16 @@ from core.graders import (
     tokens_told,
     used_by,
 )
-from core.grading.billing import billed, told_of
-from core.grading.budgets import job_control
-from core.grading.jobs import JOBS, Job, end, find_job, jobs, start
-from core.grading.pairs import pairs_to_grade, with_texts
-from core.grading.price_tag import tag_of
-from core.grading.progress import Progress
-from core.grading.replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
-from core.grading.request import Request, asked_of
-from core.project import Cursor, Project, log, stage
-from core.types import GraderSpec
+from ..project import Cursor, Project, log, stage
+from ..types import GraderSpec
+from .billing import billed, told_of
+from .budgets import job_control
+from .jobs import JOBS, Job, end, find_job, jobs, start
+from .pairs import pairs_to_grade, with_texts
+from .price_tag import tag_of
+from .progress import Progress
+from .replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
+from .request import Request, asked_of
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
 """Codes with which an endpoint refuses a batch that it would accept later, when fewer calls wait there."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.graders import Usage
-from core.grading.jobs import jobs
-from core.grading.price_tag import PriceTag
-from core.project import Project
-from core.text import how_many
+from ..graders import Usage
+from ..project import Project
+from ..text import how_many
+from .jobs import jobs
+from .price_tag import PriceTag
 
 
 def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:

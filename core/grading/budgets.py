@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from core.catalogue import prices
-from core.errors import InputError
-from core.graders import BackEnd, Control, Grader, OfferedEndpoint, Price
-from core.grading.request import Request
-from core.project import Project
+from ..catalogue import prices
+from ..errors import InputError
+from ..graders import BackEnd, Control, Grader, OfferedEndpoint, Price
+from ..project import Project
+from .request import Request
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from core.errors import WorkbenchError
-from core.graders import Control
-from core.grading.ledgers import CARRIED, Ledger
-from core.grading.progress import Progress
-from core.project import Cursor, Project
+from ..errors import WorkbenchError
+from ..graders import Control
+from ..project import Cursor, Project
+from .ledgers import CARRIED, Ledger
+from .progress import Progress
 
 COMMIT_SHARE = 0.2
 """Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from core.bank import Drafted, Generation, add_generations, cleaned
-from core.catalogue import named_graders, prompts
-from core.errors import GradingError, InputError, unknown_name
-from core.graders import (
+from ..bank import Drafted, Generation, add_generations, cleaned
+from ..catalogue import named_graders, prompts
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import (
     BACK_ENDS,
     CUT_OFF,
     LOCAL_MODEL,
@@ -24,9 +24,9 @@ from core.graders import (
     parse_list,
     variables,
 )
-from core.grading.budgets import budget
-from core.project import Project, check_queries, queries_of
-from core.types import Query, Subtopic
+from ..project import Project, check_queries, queries_of
+from ..types import Query, Subtopic
+from .budgets import budget
 
 Kind = Literal["question", "nugget"]
 KINDS: tuple[Kind, ...] = ("question", "nugget")

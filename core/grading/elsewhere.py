@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.catalogue import prompts
-from core.errors import InputError, Report
-from core.formats import PARQUET, Source, WrittenCall, read_replies, write_calls
-from core.graders import (
+from ..catalogue import prompts
+from ..errors import InputError, Report
+from ..formats import PARQUET, Source, WrittenCall, read_replies, write_calls
+from ..graders import (
     NOTHING_USED,
     Grader,
     NamedGrade,
@@ -22,8 +22,10 @@ from core.graders import (
     read_grades,
     write_pairs,
 )
-from core.grading.pairs import pairs_to_grade, with_texts
-from core.grading.replies import (
+from ..project import Project
+from ..types import Asked, Grade
+from .pairs import pairs_to_grade, with_texts
+from .replies import (
     CHUNK,
     TakenIn,
     Taking,
@@ -35,9 +37,7 @@ from core.grading.replies import (
     pair_of,
     refuse_unknown,
 )
-from core.grading.scope import EVERYTHING, Scope
-from core.project import Project
-from core.types import Asked, Grade
+from .scope import EVERYTHING, Scope
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def write_missing(
 
     For a model behind an endpoint the file has the calls, for any engine to answer. A pair whose method asks twice
     has its first call there; with the answers to the first calls, its second. For any other grader the file has the
-    pairs with their texts, for `core.graders.grade_plan`.
+    pairs with their texts, for `graders.grade_plan`.
 
     Args:
         grader: its model is not asked.
@@ -148,7 +148,7 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
 
 
 def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
-    """Take in files of grades, as `core.graders.grade_plan` makes them.
+    """Take in files of grades, as `graders.grade_plan` makes them.
 
     The result is the same in any order of files, and any number of times.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.bank import asked_bank
-from core.catalogue import StoredGrader
-from core.project import Project
-from core.types import Asked
+from ..bank import asked_bank
+from ..catalogue import StoredGrader
+from ..project import Project
+from ..types import Asked
 
 Which = Literal["failed", "defaulted"]
 """Failed: asked, and nothing usable came back. Defaulted: rated, although the answer names no rating."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.graders import Outcome
-from core.project import Cursor, lent, table_of
-from core.text import clean_or_none
+from ..graders import Outcome
+from ..project import Cursor, lent, table_of
+from ..text import clean_or_none
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.graders import Usage
-from core.grading.ledgers import Ledger, state_now
-from core.project import Cursor, Project
+from ..graders import Usage
+from ..project import Cursor, Project
+from .ledgers import Ledger, state_now
 
 
 @dataclass(frozen=True)

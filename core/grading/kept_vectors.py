@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.graders import Kept
-from core.project import Cursor, Project, stage
+from ..graders import Kept
+from ..project import Cursor, Project, stage
 
 _COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
 

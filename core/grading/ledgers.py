@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.graders import Control, Usage
-from core.project import Cursor, Project
+from ..graders import Control, Usage
+from ..project import Cursor, Project
 
 LARGEST = 2**63 - 1
 """The largest number that a column of whole numbers holds; no count of tokens may keep results from being written."""

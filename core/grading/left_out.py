@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.bank import exam_queries, overview, query_as_question, questions
-from core.project import Project
-from core.types import GraderSpec
+from ..bank import exam_queries, overview, query_as_question, questions
+from ..project import Project
+from ..types import GraderSpec
 
 
 @dataclass(frozen=True)

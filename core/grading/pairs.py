@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.bank import asked_bank, asking, name_asked_texts, question_text_key
-from core.catalogue import grader_key
-from core.errors import InputError
-from core.graders import PairsToGrade
-from core.grading.scope import EVERYTHING, Scope
-from core.project import Project, check_queries, check_runs, pool_depth, run_names
-from core.types import Asked, GraderSpec, Question
+from ..bank import asked_bank, asking, name_asked_texts, question_text_key
+from ..catalogue import grader_key
+from ..errors import InputError
+from ..graders import PairsToGrade
+from ..project import Project, check_queries, check_runs, pool_depth, run_names
+from ..types import Asked, GraderSpec, Question
+from .scope import EVERYTHING, Scope
 
 
 @dataclass(frozen=True)

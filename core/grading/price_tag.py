@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.catalogue import find_grader, prices
-from core.errors import InputError
-from core.graders import (
+from ..catalogue import find_grader, prices
+from ..errors import InputError
+from ..graders import (
     Call,
     Completion,
     Grader,
@@ -22,10 +22,10 @@ from core.graders import (
     in_order,
     is_remote,
 )
-from core.grading.pairs import pairs_to_grade, with_texts
-from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
-from core.grading.scope import EVERYTHING, Scope
-from core.project import Project
+from ..project import Project
+from .pairs import pairs_to_grade, with_texts
+from .prefixes import CHARACTERS_A_TOKEN, read_before
+from .scope import EVERYTHING, Scope
 
 SAMPLE = 200
 STRETCHES, STRETCH = 4, 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.graders import NOTHING_USED, Usage
+from ..graders import NOTHING_USED, Usage
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from core.catalogue import grader_key, prices, put_grader
-from core.errors import Report
-from core.formats import Reply, WrittenCall
-from core.graders import (
+from ..catalogue import grader_key, prices, put_grader
+from ..errors import Report
+from ..formats import Reply, WrittenCall
+from ..graders import (
     NOTHING_USED,
     Grader,
     Outcome,
@@ -29,10 +29,10 @@ from core.graders import (
     said_of_models,
     used_by,
 )
-from core.grading.grades import add_outcomes
-from core.grading.jobs import JOBS, end, start
-from core.grading.pairs import with_texts
-from core.project import Cursor, Project, log
+from ..project import Cursor, Project, log
+from .grades import add_outcomes
+from .jobs import JOBS, end, start
+from .pairs import with_texts
 
 CHUNK = 4096
 """Pairs, or answers, that are looked at together."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.grading.scope import EVERYTHING, Scope
-from core.types import Question
+from ..types import Question
+from .scope import EVERYTHING, Scope
 
 PATIENCE = 3600.0
 """Seconds for which a job waits for an endpoint that is gone, where nobody says otherwise."""

@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.bank import check_version
-from core.catalogue import put_grader
-from core.errors import GradingError, WorkbenchError
-from core.graders import Control, Grader, Outcome, is_remote, said_of_models
-from core.grading.batches import run_batches
-from core.grading.billing import billed, told_of
-from core.grading.budgets import budget
-from core.grading.carrying import Carrier, carry
-from core.grading.grades import add_outcomes
-from core.grading.jobs import JOBS, start
-from core.grading.kept_vectors import ProjectVectors
-from core.grading.pairs import pairs_to_grade, trial_pairs, with_texts
-from core.grading.price_tag import tag_of
-from core.grading.progress import Progress
-from core.grading.request import Request, asked_of
-from core.project import Cursor, Project, log
+from ..bank import check_version
+from ..catalogue import put_grader
+from ..errors import GradingError, WorkbenchError
+from ..graders import Control, Grader, Outcome, is_remote, said_of_models
+from ..project import Cursor, Project, log
+from .batches import run_batches
+from .billing import billed, told_of
+from .budgets import budget
+from .carrying import Carrier, carry
+from .grades import add_outcomes
+from .jobs import JOBS, start
+from .kept_vectors import ProjectVectors
+from .pairs import pairs_to_grade, trial_pairs, with_texts
+from .price_tag import tag_of
+from .progress import Progress
+from .request import Request, asked_of
 
 CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""

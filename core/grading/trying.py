@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from core.bank import overview, query_as_question, questions
-from core.errors import InputError
-from core.graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
-from core.grading.drafting import IN_WORDS, values_of
-from core.project import Project, passage_texts, queries_of
-from core.types import Asked, GraderSpec, Question
+from ..bank import overview, query_as_question, questions
+from ..errors import InputError
+from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
+from ..project import Project, passage_texts, queries_of
+from ..types import Asked, GraderSpec, Question
+from .drafting import IN_WORDS, values_of
 
 OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query and no question."""

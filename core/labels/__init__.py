@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.labels.basis import Basis, basis
-from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
-from core.labels.labels import (
+from .basis import Basis, basis
+from .coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
+from .labels import (
     from_answers,
     label_pairs,
     label_qrels,
@@ -12,8 +12,8 @@ from core.labels.labels import (
     pooled_labels,
     pooled_passages,
 )
-from core.labels.one_query import QueryRatings, labels_under, load_ratings, ratings_beside, scored, wording
-from core.labels.overrides import (
+from .one_query import QueryRatings, labels_under, load_ratings, ratings_beside, scored, wording
+from .overrides import (
     Override,
     confirm,
     override,
@@ -25,13 +25,13 @@ from core.labels.overrides import (
     write_override,
     write_withdrawal,
 )
-from core.labels.policy import Policy, Skipped
-from core.labels.progress import Progress, failed_pairs, progress, ungraded_pairs
-from core.labels.ratings import graded_pairs, overriding, ratings
-from core.labels.readiness import Readiness, readiness
-from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weights_of
-from core.labels.summary import pool_summary
-from core.labels.union import coverage_of_union
+from .policy import Policy, Skipped
+from .progress import Progress, failed_pairs, progress, ungraded_pairs
+from .ratings import graded_pairs, overriding, ratings
+from .readiness import Readiness, readiness
+from .rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weights_of
+from .summary import pool_summary
+from .union import coverage_of_union
 
 __all__ = [
     "MISSING",

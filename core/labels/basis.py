@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.bank import check_version
-from core.catalogue import StoredGrader, find_grader
-from core.labels.policy import Policy
-from core.labels.rules import label_sql
-from core.project import Project, as_act
+from ..bank import check_version
+from ..catalogue import StoredGrader, find_grader
+from ..project import Project, as_act
+from .policy import Policy
+from .rules import label_sql
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import bank_for
-from core.labels.basis import Basis
-from core.labels.matrices import Layout, matrices
-from core.labels.ratings import ratings
-from core.labels.rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_count
-from core.project import GOLD, RATED_BY_HAND, Project, by_query, pool_mark
+from ..bank import bank_for
+from ..project import GOLD, RATED_BY_HAND, Project, by_query, pool_mark
+from .basis import Basis
+from .matrices import Layout, matrices
+from .ratings import ratings
+from .rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_count
 
 Reference = Literal["gold", "pool"]
 
@@ -48,7 +48,7 @@ def first_answers(
     Args:
         texts: a query whose columns are query_key, text_key, rank, and what else `unit` names.
         unit: what a share is taken of, such as a run and a query.
-        asked: the questions, with the columns of `core.bank.bank_for`, which they are where nothing is given.
+        asked: the questions, with the columns of `bank.bank_for`, which they are where nothing is given.
         part: the columns of `asked` whose questions make up one whole.
     """
     whole, one = ", ".join(part), ", ".join(unit)

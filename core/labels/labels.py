@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.labels.basis import Basis
-from core.labels.matrices import Layout, Matrices, matrices
-from core.labels.rules import MISSING, Ratings, labels_of, weights_that_count
-from core.measures import Answers, answers_of
-from core.project import BY_HAND, RATED_BY_HAND, Project, Qrels, by_query, pool_mark
+from ..measures import Answers, answers_of
+from ..project import BY_HAND, RATED_BY_HAND, Project, Qrels, by_query, pool_mark
+from .basis import Basis
+from .matrices import Layout, Matrices, matrices
+from .rules import MISSING, Ratings, labels_of, weights_that_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +194,7 @@ def from_answers(
     make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
     made_of: Sequence[object] = (),
 ) -> dict[str, T]:
-    """What can be made of the questions that each passage answers, by query; kept as `core.project.by_query` does.
+    """What can be made of the questions that each passage answers, by query; kept as `project.by_query` does.
 
     Args:
         key: names what is made.

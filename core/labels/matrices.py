@@ -1,7 +1,7 @@
 """The ratings of a whole project as matrices, one a query: one look at the grades serves labels and coverage alike.
 
-They hold what `core.labels.ratings` gives, joined with the questions and the passages of their queries, in the form
-that `core.labels.one_query` has for one query. A pair takes one byte.
+They hold what `labels.ratings` gives, joined with the questions and the passages of their queries, in the form
+that `labels.one_query` has for one query. A pair takes one byte.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import bank_for
-from core.labels.basis import Basis
-from core.labels.ratings import GRADED, overriding
-from core.labels.rules import MISSING, Ratings
-from core.project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
+from ..bank import bank_for
+from ..project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
+from .basis import Basis
+from .ratings import GRADED, overriding
+from .rules import MISSING, Ratings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,6 +1,6 @@
 """One query's ratings as a matrix: labels and coverage for any list of questions without touching the rest.
 
-The same definitions as in `core.labels.labels`, for one query in memory, so that a change in one query costs
+The same definitions as in `labels.labels`, for one query in memory, so that a change in one query costs
 what that query costs. A property test holds the two together.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.catalogue import StoredGrader
-from core.labels.basis import Basis
-from core.labels.ratings import ratings as ratings_of
-from core.labels.rules import MISSING, Ratings, labels_of, weights_of
-from core.project import Project, ranked_keys
-from core.types import SEPARATOR, GraderSpec, Question
+from ..catalogue import StoredGrader
+from ..project import Project, ranked_keys
+from ..types import SEPARATOR, GraderSpec, Question
+from .basis import Basis
+from .ratings import ratings as ratings_of
+from .rules import MISSING, Ratings, labels_of, weights_of
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.bank import latest_version
-from core.errors import InputError
-from core.project import Cursor, Project, as_name, check_undecided, log
-from core.text import clean_text
-from core.types import RATINGS
+from ..bank import latest_version
+from ..errors import InputError
+from ..project import Cursor, Project, as_name, check_undecided, log
+from ..text import clean_text
+from ..types import RATINGS
 
 
 @dataclass(frozen=True)

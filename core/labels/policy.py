@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from core.errors import InputError
-from core.labels.rules import LabelRule, parse_rule
-from core.types import MAX_RATING
+from ..errors import InputError
+from ..types import MAX_RATING
+from .rules import LabelRule, parse_rule
 
 Skipped = Literal["zero", "ignore"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.bank import bank_for
-from core.labels.basis import Basis
-from core.labels.labels import label_pairs, pooled_labels, pooled_passages
-from core.labels.ratings import GRADED, overriding
-from core.labels.rules import MISSING
-from core.project import Project
+from ..bank import bank_for
+from ..project import Project
+from .basis import Basis
+from .labels import label_pairs, pooled_labels, pooled_passages
+from .ratings import GRADED, overriding
+from .rules import MISSING
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.bank import bank_for
-from core.labels.basis import Basis
-from core.types import ANSWERED, MAX_RATING, SEPARATOR
+from ..bank import bank_for
+from ..types import ANSWERED, MAX_RATING, SEPARATOR
+from .basis import Basis
 
 GRADED = "(SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader)"
 """What a grader said, as a subquery over $grader."""

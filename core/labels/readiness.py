@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from core.bank import speaking_passages
-from core.labels.basis import Basis
-from core.labels.progress import PairCounts, progress
-from core.project import Project, as_act
+from ..bank import speaking_passages
+from ..project import Project, as_act
+from .basis import Basis
+from .progress import PairCounts, progress
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Readiness(PairCounts):
 
     Args:
         unlabelled_passages: pooled (query, passage) without a label.
-        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `core.speaking`.
+        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `speaking`.
     """
 
     unlabelled_passages: int

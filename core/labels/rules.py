@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.types import MAX_RATING, MAX_WEIGHT, Question
+from ..errors import InputError
+from ..types import MAX_RATING, MAX_WEIGHT, Question
 
 MISSING = -1
 """Stands for a pair without a usable grade, and for a passage without a label."""
@@ -123,7 +123,7 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
 
 
 def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
-    """EXAM-Cover of one ranking; the same definition as `core.labels.coverage`.
+    """EXAM-Cover of one ranking; the same definition as `labels.coverage`.
 
     Args:
         ratings: p x r.

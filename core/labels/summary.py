@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.labels.basis import Basis
-from core.labels.labels import pooled_ratings
-from core.labels.progress import failed_pairs
-from core.labels.rules import MISSING, labels_of, weights_that_count
-from core.project import JUDGE, WITHDRAW, Project, pool_mark
+from ..project import JUDGE, WITHDRAW, Project, pool_mark
+from .basis import Basis
+from .labels import pooled_ratings
+from .progress import failed_pairs
+from .rules import MISSING, labels_of, weights_that_count
 
 
 def pool_summary(project: Project, base: Basis | None) -> pa.Table:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bank import bank_for
-from core.labels.basis import Basis
-from core.labels.coverage import RANKED, Scores, covered, first_answers
-from core.labels.ratings import ratings
-from core.project import Project
+from ..bank import bank_for
+from ..project import Project
+from .basis import Basis
+from .coverage import RANKED, Scores, covered, first_answers
+from .ratings import ratings
 
 _WHOLE = (
     "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.leaderboard.board import Leaderboard, System, order_systems, queries_with_ungraded
-from core.leaderboard.comparison import (
+from .board import Leaderboard, System, order_systems, queries_with_ungraded
+from .comparison import (
     DEFAULT_MEASURE,
     Comparison,
     Queries,
@@ -15,14 +15,14 @@ from core.leaderboard.comparison import (
     official_board,
     sides,
 )
-from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
-from core.leaderboard.files import GradeFiles, leaderboard_of_files
-from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
-from core.leaderboard.making import label_board, leaderboard
-from core.leaderboard.needs import pairs_needed, seen_by
-from core.leaderboard.one_query import query_scores
-from core.leaderboard.per_topic import PERS, Per, leaderboard_per
-from core.leaderboard.scoring import judged_scores, label_scores, score_runs
+from .curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
+from .files import GradeFiles, leaderboard_of_files
+from .inspection import QueryScore, inspect_query, per_query_scores
+from .making import label_board, leaderboard
+from .needs import pairs_needed, seen_by
+from .one_query import query_scores
+from .per_topic import PERS, Per, leaderboard_per
+from .scoring import judged_scores, label_scores, score_runs
 
 __all__ = [
     "DEFAULT_MAX_K",

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.labels import Policy, Scores
-from core.measures import correlate, system_score
-from core.project import Length
-from core.text import first_few, how_many
+from ..labels import Policy, Scores
+from ..measures import correlate, system_score
+from ..project import Length
+from ..text import first_few, how_many
 
 FEWEST_GRADED = 0.5
 """The share of the pairs below which the order of the systems is mostly that of what is not graded."""

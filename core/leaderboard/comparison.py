@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.labels import Policy
-from core.leaderboard.board import Leaderboard, order_systems, queries_with_ungraded
-from core.leaderboard.making import leaderboard
-from core.measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
-from core.project import Project, as_act, boards, find_source
+from ..labels import Policy
+from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
+from ..project import Project, as_act, boards, find_source
+from .board import Leaderboard, order_systems, queries_with_ungraded
+from .making import leaderboard
 
 DEFAULT_MEASURE = "nDCG@10"
 

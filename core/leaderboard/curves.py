@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError
-from core.labels import Policy, basis, coverage_by_rank
-from core.leaderboard.making import leaderboard
-from core.measures import COVER, system_score
-from core.project import Project, as_act, check_runs, pool_depth, rankings
+from ..errors import InputError
+from ..labels import Policy, basis, coverage_by_rank
+from ..measures import COVER, system_score
+from ..project import Project, as_act, check_runs, pool_depth, rankings
+from .making import leaderboard
 
 DEFAULT_MAX_K = 50
 MAX_K = 1000

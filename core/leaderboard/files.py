@@ -8,12 +8,12 @@ from pathlib import Path
 
 import duckdb
 
-from core.errors import InputError
-from core.labels import Policy, label_sql
-from core.leaderboard.board import Leaderboard, order_systems
-from core.measures import make_evaluator, parse_measure
-from core.project import by_rank, first_line, scratch
-from core.types import MAX_RATING
+from ..errors import InputError
+from ..labels import Policy, label_sql
+from ..measures import make_evaluator, parse_measure
+from ..project import by_rank, first_line, scratch
+from ..types import MAX_RATING
+from .board import Leaderboard, order_systems
 
 BATCH = 200_000
 """About how many labels and ranked passages are in Python's memory at a time; those of a query stay together."""
@@ -69,7 +69,7 @@ def leaderboard_of_files(
     Args:
         measure: a measure of labels, such as nDCG@10.
         policy: its label rule, weights, min rating and treatment of skipped queries count here.
-        memory, spill: see `core.project.engine_config`.
+        memory, spill: see `project.engine_config`.
         report: gets the number of scored queries and of all queries.
 
     Raises:

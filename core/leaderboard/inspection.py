@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from core.labels import Policy, basis, graded_pairs
-from core.leaderboard.board import Leaderboard
-from core.project import Project, as_act
+from ..labels import Policy, basis, graded_pairs
+from ..project import Project, as_act
+from .board import Leaderboard
 
 
 @dataclass(frozen=True)

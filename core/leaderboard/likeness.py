@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.errors import InputError
-from core.labels import Scores
-from core.measures import SIMILARITIES, Measure
-from core.project import Project, gold_texts
+from ..errors import InputError
+from ..labels import Scores
+from ..measures import SIMILARITIES, Measure
+from ..project import Project, gold_texts
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:

@@ -6,17 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.bank import bank_for, without_answered_by_topic
-from core.catalogue import how_to_grade
-from core.errors import InputError
-from core.labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
-from core.leaderboard.board import Leaderboard, System, order_systems
-from core.leaderboard.likeness import similarity_scores
-from core.leaderboard.needs import pairs_needed
-from core.leaderboard.normalised import Normalised, normalised_scores
-from core.leaderboard.scoring import intent_scores, judged_scores, label_scores, score_runs
-from core.measures import Measure, MeasureBasis, parse_measure
-from core.project import (
+from ..bank import bank_for, without_answered_by_topic
+from ..catalogue import how_to_grade
+from ..errors import InputError
+from ..labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
+from ..measures import Measure, MeasureBasis, parse_measure
+from ..project import (
     RATED_BY_HAND,
     Project,
     Qrels,
@@ -28,6 +23,11 @@ from core.project import (
     pool_mark,
     rankings,
 )
+from .board import Leaderboard, System, order_systems
+from .likeness import similarity_scores
+from .needs import pairs_needed
+from .normalised import Normalised, normalised_scores
+from .scoring import intent_scores, judged_scores, label_scores, score_runs
 
 
 @as_act("see boards")
@@ -35,7 +35,7 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     """Order the systems by a measure.
 
     Args:
-        measure: any name that `core.measures.parse_measure` takes; without a cutoff, that of the policy is meant where
+        measure: any name that `measures.parse_measure` takes; without a cutoff, that of the policy is meant where
             the measure has one. Ignored for an imported board, which has its own.
         source: `exam` for labels and coverage from grades, the name of a source of judgments
             (`judgments` for the first), or of an imported board.

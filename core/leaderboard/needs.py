@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.labels import Basis, pooled_labels, pooled_passages, ungraded_pairs
-from core.measures import Measure
-from core.project import Project
+from ..labels import Basis, pooled_labels, pooled_passages, ungraded_pairs
+from ..measures import Measure
+from ..project import Project
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:

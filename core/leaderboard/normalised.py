@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.catalogue import how_to_grade
-from core.errors import InputError
-from core.labels import Basis, Scores, coverage, reference_coverage
-from core.measures import Measure, Skipped, mean_and_standard_error
-from core.project import Project, gold_name
+from ..catalogue import how_to_grade
+from ..errors import InputError
+from ..labels import Basis, Scores, coverage, reference_coverage
+from ..measures import Measure, Skipped, mean_and_standard_error
+from ..project import Project, gold_name
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.bank import answered_by_topic
-from core.errors import InputError
-from core.labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
-from core.leaderboard.scoring import score_runs
-from core.measures import answers_of, make_intent_evaluator, parse_measure, trec_order
-from core.project import Project, rankings
-from core.types import Question
+from ..bank import answered_by_topic
+from ..errors import InputError
+from ..labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
+from ..measures import answers_of, make_intent_evaluator, parse_measure, trec_order
+from ..project import Project, rankings
+from ..types import Question
+from .scoring import score_runs
 
 
 def query_scores(
     project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
 ) -> dict[str, float] | None:
-    """Scores of every run that answers a query, by the definitions of `core.leaderboard`, from the query alone.
+    """Scores of every run that answers a query, by the definitions of `leaderboard`, from the query alone.
 
     Args:
         questions: all that the query asks, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that `core.labels.scored` leaves.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` leaves.
 
     Returns:
         Score by run; None where the query has nothing to score.

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from core.bank import bank_for
-from core.errors import InputError
-from core.labels import (
+from ..bank import bank_for
+from ..errors import InputError
+from ..labels import (
     RANKED,
     Basis,
     Policy,
@@ -21,11 +21,11 @@ from core.labels import (
     first_answers,
     ratings,
 )
-from core.leaderboard.board import Leaderboard, order_systems
-from core.leaderboard.making import leaderboard
-from core.leaderboard.scoring import score_runs
-from core.measures import Measure, make_intent_evaluator, parse_measure
-from core.project import Project, Runs, as_act, boards, find_source, rankings
+from ..measures import Measure, make_intent_evaluator, parse_measure
+from ..project import Project, Runs, as_act, boards, find_source, rankings
+from .board import Leaderboard, order_systems
+from .making import leaderboard
+from .scoring import score_runs
 
 Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
@@ -47,7 +47,7 @@ def leaderboard_per(
     `query/subtopic` only.
 
     Args:
-        measure, source, policy: as for `core.leaderboard.leaderboard`.
+        measure, source, policy: as for `leaderboard.leaderboard`.
         per: `query`: one score a query from all its questions; `subtopic`: the mean over a query's subtopics, then
             over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries); `topic`: the mean
             over all (query, subtopic) pairs alike; `union`: one score a query from all its questions and the top k of

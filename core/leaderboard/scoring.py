@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.labels import Basis, Scores, from_answers, label_qrels
-from core.measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
-from core.project import ABOUT_QUESTIONS, BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
+from ..labels import Basis, Scores, from_answers, label_qrels
+from ..measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
+from ..project import ABOUT_QUESTIONS, BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
 
 
 def score_runs(
@@ -74,7 +74,7 @@ def judged_scores(
     """Measures of all runs on judgments, which stay as they are while people rate questions.
 
     Args:
-        source: its name, as `core.project.find_source` gives it.
+        source: its name, as `project.find_source` gives it.
         measures: standard names of measures of labels.
         min_judgment: from which a passage is relevant.
 

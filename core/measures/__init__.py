@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.measures.agreement import (
+from .agreement import (
     Coefficient,
     CrossTable,
     alpha_of,
@@ -15,16 +15,16 @@ from core.measures.agreement import (
     per_level,
     weighted_kappa,
 )
-from core.measures.choosing import Choice, Choosing, Pairing, Table, choosing
-from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
-from core.measures.intents import Answers, answers_of, make_intent_evaluator
-from core.measures.means import Skipped, mean_and_standard_error, system_score, tied, wilson
-from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
-from core.measures.resampling import Interval
-from core.measures.significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
-from core.measures.similarity import SIMILARITIES
-from core.measures.stakes import NewScore, Stake, stakes
-from core.measures.trec import make_evaluator, trec_order
+from .choosing import Choice, Choosing, Pairing, Table, choosing
+from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
+from .intents import Answers, answers_of, make_intent_evaluator
+from .means import Skipped, mean_and_standard_error, system_score, tied, wilson
+from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
+from .resampling import Interval
+from .significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
+from .similarity import SIMILARITIES
+from .stakes import NewScore, Stake, stakes
+from .trec import make_evaluator, trec_order
 
 __all__ = [
     "ALPHA",

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.errors import InputError
+from ..errors import InputError
 
 Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]

@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.correlation import Array, correlate, rank_correlations
-from core.measures.means import mean_and_standard_error
-from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval, resampled_means
+from ..errors import InputError
+from .correlation import Array, correlate, rank_correlations
+from .means import mean_and_standard_error
+from .resampling import SAMPLES, Interval, drawn_counts, interval, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None is a query that could not be scored, which is left out of the run's mean; one that is

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, unknown_name
-from core.measures.means import Skipped, tied
-from core.measures.resampling import drawn_counts, percentiles, quotients, resampled_means
+from ..errors import InputError, unknown_name
+from .means import Skipped, tied
+from .resampling import drawn_counts, percentiles, quotients, resampled_means
 
 Ties = Literal["average", "random"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.measure import MAX_CUTOFF, Measure
-from core.measures.trec import RunScores, trec_order
+from ..errors import InputError
+from .measure import MAX_CUTOFF, Measure
+from .trec import RunScores, trec_order
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import ir_measures
 from ir_measures.providers import registry as _providers
 
-from core.errors import InputError
+from ..errors import InputError
 
 COVER = "EXAM-Cover"
 MAX_CUTOFF = 100_000

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.resampling import quotients
+from .resampling import quotients
 
 PERMUTATIONS = 10_000
 ALPHA = 0.05

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.text import meaningful_words
+from ..text import meaningful_words
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.choosing import TIED, Table
-from core.measures.correlation import Array
+from ..errors import InputError
+from .choosing import TIED, Table
+from .correlation import Array
 
 
 @dataclass(frozen=True)

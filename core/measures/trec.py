@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from ir_measures.providers import registry as _providers
 
-from core.errors import InputError
-from core.measures.measure import parse_measure, trec_measure
+from ..errors import InputError
+from .measure import parse_measure, trec_measure
 
 Qrels = Mapping[str, Mapping[str, int]]
 """query id -> passage id -> relevance value"""

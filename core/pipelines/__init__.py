@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
-from core.pipelines.answer_judges import JUDGES
-from core.pipelines.answers.background import current_answer_work, start_answering, start_comparing
-from core.pipelines.answers.casework import (
+from .abilities import AnswerTable, abilities, answer_table, planted, shorter
+from .answer_judges import JUDGES
+from .answers.background import current_answer_work, start_answering, start_comparing
+from .answers.casework import (
     RELEVANT,
     CaseRow,
     Failures,
@@ -18,7 +18,7 @@ from core.pipelines.answers.casework import (
     take_back_case,
     unseen_by,
 )
-from core.pipelines.answers.comparing import (
+from .answers.comparing import (
     JudgePlan,
     Pair,
     ReadyJudge,
@@ -28,14 +28,14 @@ from core.pipelines.answers.comparing import (
     make_judge,
     pairs_to_compare,
 )
-from core.pipelines.answers.contexts import Gold, asked_queries, gold_sources
-from core.pipelines.answers.covering import cover_tables
-from core.pipelines.answers.desk import Part as MarkedPart
-from core.pipelines.answers.desk import ShownPassage, case_desk
-from core.pipelines.answers.evaluating import evaluate
-from core.pipelines.answers.evaluation import Evaluation, Line, Measured, View, query_values
-from core.pipelines.answers.evaluation import Row as RetEvalRow
-from core.pipelines.answers.generating import (
+from .answers.contexts import Gold, asked_queries, gold_sources
+from .answers.covering import cover_tables
+from .answers.desk import Part as MarkedPart
+from .answers.desk import ShownPassage, case_desk
+from .answers.evaluating import evaluate
+from .answers.evaluation import Evaluation, Line, Measured, View, query_values
+from .answers.evaluation import Row as RetEvalRow
+from .answers.generating import (
     DRAWS,
     KS,
     SEED,
@@ -44,8 +44,8 @@ from core.pipelines.answers.generating import (
     generate_answers,
     plan_answers,
 )
-from core.pipelines.answers.generating import Wanted as WantedAnswers
-from core.pipelines.answers.generators import (
+from .answers.generating import Wanted as WantedAnswers
+from .answers.generators import (
     MAX_TOKENS,
     N_TOKENS,
     ORDER,
@@ -55,13 +55,13 @@ from core.pipelines.answers.generators import (
     generator_again,
     make_generator,
 )
-from core.pipelines.answers.generators import RULES as ANSWER_RULES
-from core.pipelines.answers.generators import Order as PassageOrder
-from core.pipelines.answers.generators import Rule as AnswerRule
-from core.pipelines.answers.jobs import Caps, answer_jobs, answering_so_far
-from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
-from core.pipelines.answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
-from core.pipelines.answers.studying import (
+from .answers.generators import RULES as ANSWER_RULES
+from .answers.generators import Order as PassageOrder
+from .answers.generators import Rule as AnswerRule
+from .answers.jobs import Caps, answer_jobs, answering_so_far
+from .answers.onward import answers_as_responses, make_run, said_of_run
+from .answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
+from .answers.studying import (
     AgreementRow,
     PeopleSaid,
     Refined,
@@ -73,11 +73,11 @@ from core.pipelines.answers.studying import (
     verdict_sources,
     waiting_runs,
 )
-from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
-from core.pipelines.answers.tables import told as reteval_told
-from core.pipelines.background import Background, current_sitting, start_sitting
-from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
-from core.pipelines.boards import (
+from .answers.tables import reteval_latex, reteval_tsv, row_values
+from .answers.tables import told as reteval_told
+from .background import Background, current_sitting, start_sitting
+from .background_writing import BackgroundWriting, current_writing, start_writing
+from .boards import (
     LEAST,
     TESTS,
     Comparison,
@@ -91,10 +91,10 @@ from core.pipelines.boards import (
     grid,
     only_right,
 )
-from core.pipelines.exam_files import answers_csv, exam_json
-from core.pipelines.item_acceptance import accept_passing, last_acceptance
-from core.pipelines.item_categories import categories, set_keywords
-from core.pipelines.item_filters import (
+from .exam_files import answers_csv, exam_json
+from .item_acceptance import accept_passing, last_acceptance
+from .item_categories import categories, set_keywords
+from .item_filters import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
@@ -104,10 +104,10 @@ from core.pipelines.item_filters import (
     usual_thresholds,
     value_row,
 )
-from core.pipelines.item_generation import Wanted, generate_items, generation_price
-from core.pipelines.item_statistics import ExamStatistics, making_of, statistics
-from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
-from core.pipelines.live.differing import (
+from .item_generation import Wanted, generate_items, generation_price
+from .item_statistics import ExamStatistics, making_of, statistics
+from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
+from .live.differing import (
     PlacedPassage,
     QueryChange,
     QueryDifference,
@@ -115,16 +115,16 @@ from core.pipelines.live.differing import (
     frozen_runs,
     query_difference,
 )
-from core.pipelines.live.freezing import Frozen, freeze
-from core.pipelines.live.target import Target, read_target
-from core.pipelines.live.watching import LEVEL, Fall, measure_fall
-from core.pipelines.reins import Reins
-from core.pipelines.responses import Responses, responses
-from core.pipelines.retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
-from core.pipelines.rule_students import sit_by_rules
-from core.pipelines.sheets import standing
-from core.pipelines.sitting import Sit, sit
-from core.pipelines.students import NORMALISE, READING_RULES, RULES, Plan, add_student
+from .live.freezing import Frozen, freeze
+from .live.target import Target, read_target
+from .live.watching import LEVEL, Fall, measure_fall
+from .reins import Reins
+from .responses import Responses, responses
+from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
+from .rule_students import sit_by_rules
+from .sheets import standing
+from .sitting import Sit, sit
+from .students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
     "ANSWER_RULES",

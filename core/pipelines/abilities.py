@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures import Array
-from core.measures.item_response import (
+from ..errors import InputError
+from ..measures import Array
+from ..measures.item_response import (
     DROP,
     REPEATS,
     STEPS,
@@ -24,8 +24,8 @@ from core.measures.item_response import (
     improve,
     plant,
 )
-from core.pipelines.responses import responses
-from core.project import Project
+from ..project import Project
+from .responses import responses
 
 Factors = Mapping[str, Mapping[str, str]]
 """Level by factor by student."""
@@ -129,7 +129,7 @@ def shorter(
     """Propose the items that an exam could do without; nothing is changed.
 
     Args:
-        query_id, drop, steps, criterion: see `core.measures.item_response.improve`.
+        query_id, drop, steps, criterion: see `measures.item_response.improve`.
 
     Raises:
         InputError: there are too few answers, or the share is no per cent.
@@ -153,7 +153,7 @@ def planted(
         query_id: the exam; the items of all for None.
 
     Returns:
-        One row a fault; see `core.measures.item_response.plant`.
+        One row a fault; see `measures.item_response.plant`.
 
     Raises:
         InputError: there are too few answers.

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, unknown_name
-from core.graders import load_encoder, model_folder, unit_vectors, word_match
-from core.measures.answers import TEXT_SCORES, best, greedy_f1
+from ..errors import InputError, unknown_name
+from ..graders import load_encoder, model_folder, unit_vectors, word_match
+from ..measures.answers import TEXT_SCORES, best, greedy_f1
 
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 """Gives the unit vectors of n texts, float (n, dimensions)."""

@@ -10,14 +10,14 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from core.graders import Call, Completion, Prompt, VectorStore, read, sentence_vectors, unit_vectors
-from core.limits import limit
-from core.pipelines.exam_prompts import lettered, values, with_worked
-from core.pipelines.students import Ready
-from core.pipelines.tasks import Context, Task
-from core.project import Answer
-from core.sentences import split_sentences
-from core.text import normalise
+from ..graders import Call, Completion, Prompt, VectorStore, read, sentence_vectors, unit_vectors
+from ..limits import limit
+from ..project import Answer
+from ..sentences import split_sentences
+from ..text import normalise
+from .exam_prompts import lettered, values, with_worked
+from .students import Ready
+from .tasks import Context, Task
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
@@ -75,7 +75,7 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     Chance depends on the student's seed and the item's words and on nothing else; of choices that are equally good the
     first is taken. Shared words and the embedding take the choice that, put behind the question, agrees best with a
     sentence of the context; in a closed book the choice that agrees best with the question. Words agree by the share of
-    them that the sentence has too (as `core.text.normalise` makes them), meanings by the cosine of their vectors.
+    them that the sentence has too (as `text.normalise` makes them), meanings by the cosine of their vectors.
 
     Args:
         ready: the student.

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from core.errors import GradingError
-from core.graders import acting, current
-from core.grading import Progress
-from core.pipelines.reins import Reins
-from core.pipelines.sitting import Sit, sit
-from core.project import Project
+from ..errors import GradingError
+from ..graders import acting, current
+from ..grading import Progress
+from ..project import Project
+from .reins import Reins
+from .sitting import Sit, sit
 
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from core.errors import WorkbenchError
-from core.graders import Control
-from core.grading import Drafter, Report, Request, job_control
-from core.pipelines.background import LOGGED_LINES, Shelf
-from core.pipelines.item_generation import Wanted, generate_items
-from core.project import Project
+from ..errors import WorkbenchError
+from ..graders import Control
+from ..grading import Drafter, Report, Request, job_control
+from ..project import Project
+from .background import LOGGED_LINES, Shelf
+from .item_generation import Wanted, generate_items
 
 
 class BackgroundWriting:

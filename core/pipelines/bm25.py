@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.text import normalise
+from ..text import normalise
 
 K1, B = 1.2, 0.75
 
@@ -20,7 +20,7 @@ class BM25:
     idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)), where f is how often w occurs in d, and
     idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has twice counts twice.
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene.
-    Words are those of `core.text.normalise`: lower case, without stop words, stemmed.
+    Words are those of `text.normalise`: lower case, without stop words, stemmed.
 
     Args:
         texts: of N passages.

@@ -10,9 +10,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from core.measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
-from core.pipelines.responses import UNSTATED, Responses
-from core.project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
+from ..measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
+from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
+from .responses import UNSTATED, Responses
 
 LEAST = 10
 """Items of a topic below which an accuracy says too little to be shown."""
@@ -219,7 +219,7 @@ def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
     """Every two students against each other, paired by item.
 
     Args:
-        test: mcnemar (exact), or the randomisation test of `core.measures`.
+        test: mcnemar (exact), or the randomisation test of `measures`.
     """
     pairs = list(combinations(range(len(found.students)), 2))
     if not pairs:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.errors import InputError
-from core.formats import ExamItem, exam, write_matrix
-from core.pipelines.items import exam_items
-from core.pipelines.responses import responses
-from core.project import Project, passage_texts, retrieved
-from core.text import written_text
+from ..errors import InputError
+from ..formats import ExamItem, exam, write_matrix
+from ..project import Project, passage_texts, retrieved
+from ..text import written_text
+from .items import exam_items
+from .responses import responses
 
 
 def exam_json(project: Project, query_id: str | None = None) -> str:

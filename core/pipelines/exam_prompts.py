@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
-from core.graders import Example, Prompt, bare_choices, fill
-from core.pipelines.tasks import Task
-from core.project import CLOSED_BOOK, ORACLE
+from ..graders import Example, Prompt, bare_choices, fill
+from ..project import CLOSED_BOOK, ORACLE
+from .tasks import Task
 
 _SOURCE = "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the authors' harness"
 _QUESTION = "{question}%s\n\nCandidates:\n{choices}"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from core.bank import accept
-from core.errors import InputError
-from core.pipelines.item_filters import Checked, Thresholds
-from core.project import Project
-from core.types import Question
+from ..bank import accept
+from ..errors import InputError
+from ..project import Project
+from ..types import Question
+from .item_filters import Checked, Thresholds
 
 SETTING_OF_FILTERS = "item filters"
 """The setting that holds the last acceptance of each exam, as JSON."""

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from core.bank import SCHEMES, item_categories
-from core.errors import FileError, Problem
-from core.pipelines.items import Item
-from core.plain_yaml import read_yaml
-from core.project import Project, log
+from ..bank import SCHEMES, item_categories
+from ..errors import FileError, Problem
+from ..plain_yaml import read_yaml
+from ..project import Project, log
+from .items import Item
 
 UNCATEGORIZED: Final = "Uncategorized"
 QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.bank import NEAR
-from core.errors import InputError
-from core.graders import unit_vectors
-from core.grading import ProjectVectors
-from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
-from core.pipelines.items import Item, exam_items, proposed_items
-from core.project import Project
+from ..bank import NEAR
+from ..errors import InputError
+from ..graders import unit_vectors
+from ..grading import ProjectVectors
+from ..project import Project
+from .item_similarity import jaccard, nearest_gram, rouge_l, words
+from .items import Item, exam_items, proposed_items
 
 Rule = Literal[
     "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",

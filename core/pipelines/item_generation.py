@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.bank import DraftedItem, Generation, add_generations
-from core.catalogue import prices
-from core.errors import GradingError, InputError
-from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, answers, fill
-from core.grading import (
+from ..bank import DraftedItem, Generation, add_generations
+from ..catalogue import prices
+from ..errors import GradingError, InputError
+from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, answers, fill
+from ..grading import (
     CHARACTERS_A_TOKEN,
     Drafter,
     Failure,
@@ -23,10 +23,10 @@ from core.grading import (
     drafting_control,
     find_prompt,
 )
-from core.pipelines.item_parsing import CHOICES, Unparsed, parse_item, shuffle_seed, shuffled
-from core.pipelines.items import EXAM
-from core.project import Project, add_queries, check_runs, log
-from core.types import Query
+from ..project import Project, add_queries, check_runs, log
+from ..types import Query
+from .item_parsing import CHOICES, Unparsed, parse_item, shuffle_seed, shuffled
+from .items import EXAM
 
 USUAL_PROMPTS = {"transformers": "exam-item", "openai": "exam-item-json"}
 """By where the model runs: the paper's own, and for chats one that asks for JSON."""

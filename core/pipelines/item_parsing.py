@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.bank import cleaned
-from core.graders import without_thoughts
-from core.text import clean_text, without_marks
+from ..bank import cleaned
+from ..graders import without_thoughts
+from ..text import clean_text, without_marks
 
 Part = Literal["question", "choices", "key"]
 PARTS: tuple[Part, ...] = ("question", "choices", "key")

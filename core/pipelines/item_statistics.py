@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
-from core.bank import STATES, proposals
-from core.pipelines.item_acceptance import last_acceptance
-from core.pipelines.item_categories import question_types
-from core.pipelines.item_filters import Checked
-from core.pipelines.item_parsing import PARTS, Part, Unparsed, parse_item
-from core.pipelines.items import Item
-from core.project import Project
+from ..bank import STATES, proposals
+from ..project import Project
+from .item_acceptance import last_acceptance
+from .item_categories import question_types
+from .item_filters import Checked
+from .item_parsing import PARTS, Part, Unparsed, parse_item
+from .items import Item
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.bank import (
+from ..bank import (
     ItemFacts,
     Proposal,
     State,
@@ -17,10 +17,10 @@ from core.bank import (
     questions,
     retired,
 )
-from core.errors import InputError
-from core.graders import bare_choices, key_position
-from core.project import Project, passage_texts
-from core.types import Asked, Question
+from ..errors import InputError
+from ..graders import bare_choices, key_position
+from ..project import Project, passage_texts
+from ..types import Asked, Question
 
 EXAM = "exam"
 """The query that the items of an exam over a corpus belong to, where nobody names another."""

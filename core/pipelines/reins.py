@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from core.graders import Awaited, Control
+from ..graders import Awaited, Control
 
 
 class Reins:

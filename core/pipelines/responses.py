@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import check_version, questions
-from core.errors import InputError
-from core.measures import Array
-from core.pipelines.sheets import sheet
-from core.pipelines.tasks import tasks, text_keys
-from core.project import ELSEWHERE, Project, Student, find_students, verdicts
-from core.text import first_few
+from ..bank import check_version, questions
+from ..errors import InputError
+from ..measures import Array
+from ..project import ELSEWHERE, Project, Student, find_students, verdicts
+from ..text import first_few
+from .sheets import sheet
+from .tasks import tasks, text_keys
 
 UNSTATED = "not stated"
 """The level of a factor for a student of which nobody said it."""

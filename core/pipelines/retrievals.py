@@ -10,15 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, Report
-from core.formats import Source, read_run_lines
-from core.graders import model_identity, pair_scores, unit_vectors
-from core.grading import ProjectVectors
-from core.measures import trec_order
-from core.pipelines.bm25 import BM25, K1, B
-from core.pipelines.tasks import tasks
-from core.project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
-from core.text import how_many
+from ..errors import InputError, Report
+from ..formats import Source, read_run_lines
+from ..graders import model_identity, pair_scores, unit_vectors
+from ..grading import ProjectVectors
+from ..measures import trec_order
+from ..project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
+from ..text import how_many
+from .bm25 import BM25, K1, B
+from .tasks import tasks
 
 Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.errors import GradingError
-from core.pipelines.retrievals import Retriever, make_retrieval, retrievals
-from core.pipelines.sitting import Sit, sit
-from core.pipelines.students import READING_RULES, RULES, Plan, add_student
-from core.project import NOT_RETRIEVED, Project
-from core.text import how_many
+from ..errors import GradingError
+from ..project import NOT_RETRIEVED, Project
+from ..text import how_many
+from .retrievals import Retriever, make_retrieval, retrievals
+from .sitting import Sit, sit
+from .students import READING_RULES, RULES, Plan, add_student
 
 RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}
 DEPTHS = (1, 3)

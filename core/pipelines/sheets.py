@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.pipelines.answering import Given
-from core.pipelines.tasks import Task, contexts, digest_of, tasks, tasks_named, text_keys
-from core.project import ELSEWHERE, Project, Student, verdicts
+from ..project import ELSEWHERE, Project, Student, verdicts
+from .answering import Given
+from .tasks import Task, contexts, digest_of, tasks, tasks_named, text_keys
 
 
 @dataclass(frozen=True)

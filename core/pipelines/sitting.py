@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from core.bank import check_version, question_text_key
-from core.errors import InputError
-from core.graders import Control, Steps, VectorStore, said_of_models
-from core.grading import Carrier, Ledger, Progress, ProjectVectors, Request, carry, job_control
-from core.pipelines.answering import answering, by_rule
-from core.pipelines.reins import Reins
-from core.pipelines.sheets import Line, sheet
-from core.pipelines.students import Ready, get_ready
-from core.pipelines.tasks import tasks, text_keys
-from core.project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
-from core.text import first_few, how_many
-from core.types import Grade
+from ..bank import check_version, question_text_key
+from ..errors import InputError
+from ..graders import Control, Steps, VectorStore, said_of_models
+from ..grading import Carrier, Ledger, Progress, ProjectVectors, Request, carry, job_control
+from ..project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
+from ..text import first_few, how_many
+from ..types import Grade
+from .answering import answering, by_rule
+from .reins import Reins
+from .sheets import Line, sheet
+from .students import Ready, get_ready
+from .tasks import tasks, text_keys
 
 SITTINGS = Ledger("sittings", "sitting_key", "answered")
 """The record of sittings: which student was asked what, how far each came, how it ended."""

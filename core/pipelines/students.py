@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.errors import GradingError, InputError, unknown_name
-from core.graders import NORMALISATIONS, BackEnd, Per, Prompt, ReadingGrader, back_end_name, make_grader
-from core.pipelines.exam_prompts import PROMPTS, RETRIEVED, WORKED
-from core.pipelines.retrievals import retrievals
-from core.pipelines.tasks import tasks
-from core.project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
-from core.text import how_many
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import NORMALISATIONS, BackEnd, Per, Prompt, ReadingGrader, back_end_name, make_grader
+from ..project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
+from ..text import how_many
+from .exam_prompts import PROMPTS, RETRIEVED, WORKED
+from .retrievals import retrievals
+from .tasks import tasks
 
 Rule = Literal["random", "longest", "overlap", "embedding"]
 RULES: dict[Rule, str] = {

@@ -7,9 +7,9 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.pipelines.items import Item, exam_items
-from core.project import CLOSED_BOOK, ORACLE, Project
-from core.types import Asked
+from ..project import CLOSED_BOOK, ORACLE, Project
+from ..types import Asked
+from .items import Item, exam_items
 
 
 @dataclass(frozen=True)

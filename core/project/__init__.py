@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.project import judging, migrations
-from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
-from core.project.answer_cases import (
+from . import judging, migrations
+from .activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
+from .answer_cases import (
     CasePlace,
     ConfirmedCase,
     add_gold_answer,
@@ -13,8 +13,8 @@ from core.project.answer_cases import (
     withdraw_case,
     withdraw_gold_answer,
 )
-from core.project.answer_models import AnswerModel, answer_models, answer_models_of, find_answer_model, put_answer_model
-from core.project.backup_schedule import (
+from .answer_models import AnswerModel, answer_models, answer_models_of, find_answer_model, put_answer_model
+from .backup_schedule import (
     MOST_HOURS,
     MOST_KEPT,
     SETTING_OF_BACKUPS,
@@ -25,14 +25,14 @@ from core.project.backup_schedule import (
     schedule,
     set_schedule,
 )
-from core.project.backups import Backup, backup, backups, restore, set_aside, unreadable_tables
-from core.project.boards import boards, find_source, official_sources, write_board
-from core.project.bringing_back import bring_back
-from core.project.by_query import by_query
-from core.project.checkpoints import MARK
-from core.project.database import connected
-from core.project.doors import Door, find_door, make_door, remove_door
-from core.project.doubles import (
+from .backups import Backup, backup, backups, restore, set_aside, unreadable_tables
+from .boards import boards, find_source, official_sources, write_board
+from .bringing_back import bring_back
+from .by_query import by_query
+from .checkpoints import MARK
+from .database import connected
+from .doors import Door, find_door, make_door, remove_door
+from .doubles import (
     MOST_WANTED,
     TURNS,
     Double,
@@ -50,10 +50,10 @@ from core.project.doubles import (
     set_due,
     write_end,
 )
-from core.project.engine_errors import first_line, no_room
-from core.project.engine_memory import MEMORY, SPILL, let_go, scratch
-from core.project.families import PARTS, state_families, stated_families
-from core.project.freezes import (
+from .engine_errors import first_line, no_room
+from .engine_memory import MEMORY, SPILL, let_go, scratch
+from .families import PARTS, state_families, stated_families
+from .freezes import (
     Freeze,
     FrozenQuery,
     add_frozen,
@@ -63,7 +63,7 @@ from core.project.freezes import (
     freezes,
     frozen_so_far,
 )
-from core.project.generated import (
+from .generated import (
     GOLD_RUN,
     AnswerPlace,
     Comparison,
@@ -77,8 +77,8 @@ from core.project.generated import (
     generated_of,
     put_answer_verdicts,
 )
-from core.project.gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
-from core.project.judging import (
+from .gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
+from .judging import (
     ADJUDICATED,
     BY_HAND,
     JUDGE,
@@ -94,7 +94,7 @@ from core.project.judging import (
     source_of,
     withdraw,
 )
-from core.project.judgments import (
+from .judgments import (
     Qrels,
     judged_values,
     judgments,
@@ -104,19 +104,19 @@ from core.project.judgments import (
     write_judged_keys,
     write_judgments,
 )
-from core.project.kept_passages import PassageFiles
-from core.project.lengths import Length, lengths
-from core.project.members import change_member, identity_of, remove_member, set_member, undo_member
-from core.project.opening import create, new_file, open_project, projects_folder
-from core.project.passages import (
+from .kept_passages import PassageFiles
+from .lengths import Length, lengths
+from .members import change_member, identity_of, remove_member, set_member, undo_member
+from .opening import create, new_file, open_project
+from .passages import (
     add_kept_passages,
     add_passages,
     kept_as_they_are,
     name_passages_of,
     passage_texts,
 )
-from core.project.peeking import peek_members
-from core.project.pool import (
+from .peeking import peek_members
+from .pool import (
     DEFAULT_POOL_DEPTH,
     list_keys,
     pool_depth,
@@ -126,7 +126,7 @@ from core.project.pool import (
     refresh_pool,
     set_pool_depth,
 )
-from core.project.project import (
+from .project import (
     ABOUT_QUESTIONS,
     Cursor,
     Project,
@@ -138,12 +138,12 @@ from core.project.project import (
     record,
     recorded_as,
 )
-from core.project.queries import add_queries, check_new, check_queries, queries_of, unknown_queries
-from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
-from core.project.retrievals import put_retrieval, retrieved
-from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, outsider
-from core.project.runs import (
+from .queries import add_queries, check_new, check_queries, queries_of, unknown_queries
+from .replacing import Keeper, Replaced
+from .responses import count_words, known_responses, response_runs, split_response, write_responses
+from .retrievals import put_retrieval, retrieved
+from .roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, outsider
+from .runs import (
     Runs,
     by_rank,
     check_runs,
@@ -156,10 +156,10 @@ from core.project.runs import (
     stage_rankings,
     write_runs,
 )
-from core.project.schema import expected_objects, read_objects
-from core.project.staging import lent, stage, table_of
-from core.project.stated_rankings import RankingFile, write_stated_rankings
-from core.project.students import (
+from .schema import expected_objects, read_objects
+from .staging import lent, stage, table_of
+from .stated_rankings import RankingFile, write_stated_rankings
+from .students import (
     CLOSED_BOOK,
     ELSEWHERE,
     NOT_RETRIEVED,
@@ -177,9 +177,9 @@ from core.project.students import (
     students_of,
     verdicts,
 )
-from core.project.teamwork import LONGEST_GUIDELINES, done_queries, guidelines, mark_done, set_guidelines
-from core.project.tokens import acting_with, find_token, make_token, tokens, withdraw_token
-from core.project.values import as_pattern, quoted_name, quoted_path
+from .teamwork import LONGEST_GUIDELINES, done_queries, guidelines, mark_done, set_guidelines
+from .tokens import acting_with, find_token, make_token, tokens, withdraw_token
+from .values import as_pattern, quoted_name, quoted_path
 
 __all__ = [
     "ABOUT_QUESTIONS",
@@ -346,7 +346,6 @@ __all__ = [
     "pool_mark",
     "pool_rows",
     "pooled_queries",
-    "projects_folder",
     "put_answer_model",
     "put_answer_verdicts",
     "put_judgment",

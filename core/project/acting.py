@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from core.errors import NotAllowed
-from core.project import blinds
-from core.project.roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, stranger
+from ..errors import NotAllowed
+from . import blinds
+from .roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, stranger
 
 MEMBERS = (
     "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
@@ -48,7 +48,7 @@ class Acting(ABC):
         """The same open project for somebody who is logged in; their role is looked up anew at every act.
 
         Args:
-            identity: what the login is known by, see `core.project.identity_of`.
+            identity: what the login is known by, see `project.identity_of`.
             find: how to look it up; for None among the people of the project.
         """
         other = copy.copy(self)

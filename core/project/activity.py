@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from core.project.activity_sentences import Place, place_of, sentence
-from core.project.project import SCORELESS, Project
-from core.tables import csv_text
+from ..tables import csv_text
+from .activity_sentences import Place, place_of, sentence
+from .project import SCORELESS, Project
 
 # Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
 # done, that of an override by its wording when the override was made.
@@ -75,7 +75,7 @@ class Act:
         detail: what the log keeps of it.
         said: a sentence without its subject, such as "saved bank version 3".
         place: the screen where its object can be seen; None where there is none.
-        replaced: whether it replaced something that can be brought back (`core.project.bringing_back`).
+        replaced: whether it replaced something that can be brought back (`project.bringing_back`).
         brought_back: whether that was done since, and not undone.
     """
 

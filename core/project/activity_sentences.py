@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from core.text import first_few, how_many
+from ..text import first_few, how_many
 
 Place = tuple[str, dict[str, str]]
 """Name of a screen, and what its URL says."""

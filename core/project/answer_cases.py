@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError
-from core.project.project import Cursor, Project, as_name, log
-from core.project.teamwork import find_query
-from core.text import clean_text
+from ..errors import InputError
+from ..text import clean_text
+from .project import Cursor, Project, as_name, log
+from .teamwork import find_query
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.errors import InputError, unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.project.queries import check_new
+from ..errors import InputError, unknown_name
+from .project import Cursor, Project, as_name, log
+from .queries import check_new
 
 Role = Literal["generator", "judge"]
 

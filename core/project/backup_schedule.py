@@ -9,9 +9,9 @@ import weakref
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from core.errors import InputError, WorkbenchError
-from core.project.backups import Backup, backup, backups
-from core.project.project import Project, log
+from ..errors import InputError, WorkbenchError
+from .backups import Backup, backup, backups
+from .project import Project, log
 
 SETTING_OF_BACKUPS = "backups"
 """Name of the setting that holds a schedule, as JSON."""

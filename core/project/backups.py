@@ -22,14 +22,14 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, put, put_new, sync, writing
-from core.errors import InputError, ProjectError
-from core.project import checkpoints
-from core.project.database import connected, is_open
-from core.project.engine_errors import check_kind, first_line
-from core.project.opening import missing_steps, open_project
-from core.project.project import Project, log, record
-from core.project.values import quoted_name
+from ..atomic_files import WorkingFolder, put, put_new, sync, writing
+from ..errors import InputError, ProjectError
+from . import checkpoints
+from .database import connected, is_open
+from .engine_errors import check_kind, first_line
+from .opening import missing_steps, open_project
+from .project import Project, log, record
+from .values import quoted_name
 
 FOLDER = "backups"
 """Name of the folder beside a project in which its backups are kept where nobody names another."""

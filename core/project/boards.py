@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.errors import InputError, unknown_name
-from core.project.judgments import audited_sources, sources
-from core.project.project import Cursor, Project, as_act
-from core.project.queries import check_new
-from core.project.replacing import Keeper
-from core.project.staging import stage
-from core.types import Board
+from ..errors import InputError, unknown_name
+from ..types import Board
+from .judgments import audited_sources, sources
+from .project import Cursor, Project, as_act
+from .queries import check_new
+from .replacing import Keeper
+from .staging import stage
 
 
 def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.errors import InputError
-from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project, log
-from core.project.replacing import KINDS, Keeper, Replaced
+from ..errors import InputError
+from .pool import refresh_pool
+from .project import Cursor, Project, log
+from .replacing import KINDS, Keeper, Replaced
 
 
 def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from core.project.project import Project
+from .project import Project
 
 Q = TypeVar("Q", bound=Hashable)
 T = TypeVar("T")

@@ -18,13 +18,13 @@ from typing import Any
 
 import duckdb
 
-from core.atomic_files import WorkingFolder
-from core.errors import InputError, ProjectError
-from core.project import checkpoints
-from core.project.engine_errors import explained, fault, first_line, no_room
-from core.project.engine_memory import engine_config, spill_folder
-from core.project.schema import check_schema
-from core.project.values import as_pattern, quoted_path
+from ..atomic_files import WorkingFolder
+from ..errors import InputError, ProjectError
+from . import checkpoints
+from .engine_errors import explained, fault, first_line, no_room
+from .engine_memory import engine_config, spill_folder
+from .schema import check_schema
+from .values import as_pattern, quoted_path
 
 Connection = duckdb.DuckDBPyConnection
 

@@ -10,7 +10,7 @@ import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder
+from ..atomic_files import WorkingFolder
 
 _log = logging.getLogger(__name__)
 

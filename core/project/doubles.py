@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from core.errors import InputError, NotAllowed
-from core.project.project import Cursor, Project, as_name, log
-from core.project.teamwork import find_query
-from core.text import clean_text, first_few, how_many
+from ..errors import InputError, NotAllowed
+from ..text import clean_text, first_few, how_many
+from .project import Cursor, Project, as_name, log
+from .teamwork import find_query
 
 MOST_WANTED = 10
 """People who judge the same at most."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import FULL, full_disk
-from core.errors import ProjectError
-from core.project.holders import Holder, holder
+from ..atomic_files import FULL, full_disk
+from ..errors import ProjectError
+from .holders import Holder, holder
 
 _VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
 _HEADER = 4096

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder
-from core.errors import InputError
-from core.project.engine_errors import first_line
+from ..atomic_files import WorkingFolder
+from ..errors import InputError
+from .engine_errors import first_line
 
 Config = dict[str, str | bool | int | float | list[str]]
 

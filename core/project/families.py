@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from core.errors import unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.project.runs import check_runs
+from ..errors import unknown_name
+from .project import Cursor, Project, as_name, log
+from .runs import check_runs
 
 Part = Literal["run", "grader", "questions"]
 PARTS: tuple[Part, ...] = ("run", "grader", "questions")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.project.queries import check_new
+from ..errors import unknown_name
+from .project import Cursor, Project, as_name, log
+from .queries import check_new
 
 
 @dataclass(frozen=True)

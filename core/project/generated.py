@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.project.project import Cursor, Project
-from core.project.staging import stage
-from core.text import clean_or_none, clean_text
+from ..text import clean_or_none, clean_text
+from .project import Cursor, Project
+from .staging import stage
 
 GOLD_RUN = "gold"
 """In the place of a run, where answers that came with a file were written from the gold passages."""

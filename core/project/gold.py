@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.errors import Report, unknown_name
-from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project, as_act, log
-from core.project.replacing import Keeper
-from core.project.responses import place_parts, split_response
-from core.project.staging import stage
-from core.types import Response
+from ..errors import Report, unknown_name
+from ..types import Response
+from .pool import refresh_pool
+from .project import Cursor, Project, as_act, log
+from .replacing import Keeper
+from .responses import place_parts, split_response
+from .staging import stage
 
 IMPORTED = "gold"
 """What imported gold texts are called, also in the ids of their passages: gold/QUERY/1."""

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError, unknown_name
-from core.project.doubles import check_undecided
-from core.project.judgments import put_judgment
-from core.project.project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
-from core.project.teamwork import find_query
+from ..errors import InputError, unknown_name
+from .doubles import check_undecided
+from .judgments import put_judgment
+from .project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
+from .teamwork import find_query
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """What the values mean: the four levels of the TREC Deep Learning tracks."""

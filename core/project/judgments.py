@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.project.passages import name_passages_of
-from core.project.pool import refresh_pool
-from core.project.project import ABOUT_QUESTIONS, Cursor, Project
-from core.project.queries import check_new
-from core.project.replacing import Keeper
-from core.project.staging import lent, numbered, table_of
-from core.types import Judgment
+from ..types import Judgment
+from .passages import name_passages_of
+from .pool import refresh_pool
+from .project import ABOUT_QUESTIONS, Cursor, Project
+from .queries import check_new
+from .replacing import Keeper
+from .staging import lent, numbered, table_of
 
 if TYPE_CHECKING:
     import numpy as np

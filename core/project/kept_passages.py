@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.project.staging import table_of
-from core.project.values import quoted_path
-from core.text import all_clean, all_plain, clean_text, fault_of_id
-from core.types import Passage
+from ..text import all_clean, all_plain, clean_text, fault_of_id
+from ..types import Passage
+from .staging import table_of
+from .values import quoted_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.project.judging import BY_HAND
-from core.project.project import Project
+from .judging import BY_HAND
+from .project import Project
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import InputError, unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.project.queries import unknown_queries
-from core.project.roles import ROLES, Member, Role
-from core.text import first_few, how_many
+from ..errors import InputError, unknown_name
+from ..text import first_few, how_many
+from .project import Cursor, Project, as_name, log
+from .queries import unknown_queries
+from .roles import ROLES, Member, Role
 
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"

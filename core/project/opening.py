@@ -13,21 +13,16 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import WorkingFolder, put_new, remove_leftovers, writing
-from core.errors import InputError, ProjectError
-from core.project import checkpoints, migrations
-from core.project.database import Connection, Database, connect, connected, disconnect, is_open
-from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
-from core.project.project import Project
-from core.project.schema import refuse_newer
+from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
+from ..errors import InputError, ProjectError
+from ..locations import projects_folder
+from . import checkpoints, migrations
+from .database import Connection, Database, connect, connected, disconnect, is_open
+from .engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from .project import Project
+from .schema import refuse_newer
 
 _log = logging.getLogger(__name__)
-
-
-def projects_folder() -> Path:
-    """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
-    chosen = os.environ.get("EXAM_PROJECTS_DIR")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
 
 
 def new_file(name: str) -> Path:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from core.project.kept_passages import PassageFiles, passage_table
-from core.project.project import Cursor, Project
-from core.project.queries import check_new
-from core.project.replacing import Keeper
-from core.project.staging import lent, numbered
-from core.types import Passage
+from ..types import Passage
+from .kept_passages import PassageFiles, passage_table
+from .project import Cursor, Project
+from .queries import check_new
+from .replacing import Keeper
+from .staging import lent, numbered
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from core.project.writing_passages import WrittenPassages
+    from .writing_passages import WrittenPassages
 
 
 def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
@@ -34,7 +34,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
             new one could not stand in qrels.
     """
     # Looking at a project should not wait for numpy.
-    from core.project.writing_passages import write_passages
+    from .writing_passages import write_passages
 
     listed = list(passages)
     check_new(cursor, "passage", (passage.passage_id for passage in listed))
@@ -50,7 +50,7 @@ def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None 
     Args:
         kept: what was read; closed.
     """
-    from core.project.writing_passages import write_passages
+    from .writing_passages import write_passages
 
     check_new(cursor, "passage", kept.faulty)
     written = write_passages(cursor, kept.relation, kept.rows, kept.unclean, keeper)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 
-from core.errors import WorkbenchError
-from core.project.acting import MEMBERS
-from core.project.checkpoints import log_of
-from core.project.database import connected, is_open
+from ..errors import WorkbenchError
+from .acting import MEMBERS
+from .checkpoints import log_of
+from .database import connected, is_open
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
 """What was found in each file, with what the file looked like then."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from core.errors import InputError
-from core.project.engine_memory import let_go
-from core.project.project import Cursor, Project, log
-from core.project.staging import lent, numbered
+from ..errors import InputError
+from .engine_memory import let_go
+from .project import Cursor, Project, log
+from .staging import lent, numbered
 
 if TYPE_CHECKING:
     import numpy as np

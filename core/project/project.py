@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import duckdb
 
-from core.errors import EngineError
-from core.project import blinds
-from core.project.acting import Acting
-from core.project.database import GIVEN_UP, Database, Reopening, close_all
-from core.project.engine_errors import first_line, no_room
-from core.project.roles import SPEAKING, ActName, Queries, check_author
-from core.project.values import Parameters, written_in
-from core.text import clean_text, one_line
+from ..errors import EngineError
+from ..text import clean_text, one_line
+from . import blinds
+from .acting import Acting
+from .database import GIVEN_UP, Database, Reopening, close_all
+from .engine_errors import first_line, no_room
+from .roles import SPEAKING, ActName, Queries, check_author
+from .values import Parameters, written_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.errors import InputError
-from core.project.project import Cursor, Project
-from core.project.replacing import Keeper
-from core.project.staging import stage
-from core.text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
-from core.types import Query, Subtopic
+from ..errors import InputError
+from ..text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
+from ..types import Query, Subtopic
+from .project import Cursor, Project
+from .replacing import Keeper
+from .staging import stage
 
 
 def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:

@@ -1,13 +1,13 @@
-"""What imports replace: kept whole before it goes, and told; `core.project.bringing_back` puts it back."""
+"""What imports replace: kept whole before it goes, and told; `project.bringing_back` puts it back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.errors import InputError
-from core.project.project import Cursor
-from core.text import first_few, how_many
+from ..errors import InputError
+from ..text import first_few, how_many
+from .project import Cursor
 
 
 @dataclass(frozen=True)

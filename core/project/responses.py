@@ -7,15 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.errors import Report
-from core.project.passages import add_passages
-from core.project.project import Cursor, Project
-from core.project.queries import add_queries, unknown_queries
-from core.project.replacing import Keeper
-from core.project.runs import stage_rankings, write_runs
-from core.project.staging import stage
-from core.sentences import split_sentences
-from core.types import Passage, Query, Ranked, Response, Sentence
+from ..errors import Report
+from ..sentences import split_sentences
+from ..types import Passage, Query, Ranked, Response, Sentence
+from .passages import add_passages
+from .project import Cursor, Project
+from .queries import add_queries, unknown_queries
+from .replacing import Keeper
+from .runs import stage_rankings, write_runs
+from .staging import stage
 
 PASSAGE_WORDS = 120
 """Words that a passage of a response has at most, give or take half a sentence."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.errors import InputError
-from core.project.project import Cursor, as_name
-from core.project.staging import stage
-from core.text import fault_of_id, quoted
+from ..errors import InputError
+from ..text import fault_of_id, quoted
+from .project import Cursor, as_name
+from .staging import stage
 
 Ranking = Sequence[tuple[str, float]]
 """Passage ids with their scores, the best first."""

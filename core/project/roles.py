@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from core.errors import NotAllowed
-from core.text import first_few, one_line
+from ..errors import NotAllowed
+from ..text import first_few, one_line
 
 Role = Literal["viewer", "assessor", "organizer"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from core.errors import unknown_name
-from core.project.judging import BY_HAND
-from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, as_act
-from core.project.queries import check_new
-from core.project.replacing import Keeper
-from core.project.staging import lent, stage, table_of
-from core.types import Ranked
+from ..errors import unknown_name
+from ..types import Ranked
+from .judging import BY_HAND
+from .passages import name_passages_of
+from .project import Cursor, Project, as_act
+from .queries import check_new
+from .replacing import Keeper
+from .staging import lent, stage, table_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.project.project import Cursor
-from core.project.staging import lent, numbered
+from .project import Cursor
+from .staging import lent, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import duckdb
 
-from core.atomic_files import write_file
-from core.errors import ProjectError
-from core.project import migrations
-from core.project.engine_errors import NAME_ANOTHER
-from core.project.engine_memory import CONFIG
+from ..atomic_files import write_file
+from ..errors import ProjectError
+from . import migrations
+from .engine_errors import NAME_ANOTHER
+from .engine_memory import CONFIG
 
 Object = tuple[str, str, str, str, str]
 """Kind, schema, name, text and parameters of something that a file defines."""
 
 DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
-"""A digest of the schema after each migration; `python -m core.project.schema` writes it."""
+"""A digest of the schema after each migration; `python -m exam_workbench.project.schema` writes it."""
 
 MOST_OBJECTS = 1_000
 """Objects that are read of a file; a project has about a hundred."""

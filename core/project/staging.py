@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from core.project.database import Connection
+from .database import Connection
 
 if TYPE_CHECKING:
     import pyarrow as pa

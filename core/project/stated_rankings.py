@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.project.engine_memory import let_go
-from core.project.project import Cursor
-from core.project.replacing import Keeper
-from core.project.runs import clear_runs
-from core.project.staging import lent, numbered, table_of
-from core.project.values import quoted_path
-from core.types import Ranked, RankedColumns
+from ..types import Ranked, RankedColumns
+from .engine_memory import let_go
+from .project import Cursor
+from .replacing import Keeper
+from .runs import clear_runs
+from .staging import lent, numbered, table_of
+from .values import quoted_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +160,7 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lent(cursor, "new_ranks", ranked):
-            # What returns something puts its rows to those of the statement before; see `core.grading.grades`.
+            # What returns something puts its rows to those of the statement before; see `grading.grades`.
             cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
             )

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import InputError, unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.project.queries import check_new
-from core.project.staging import stage
-from core.text import clean_or_none
+from ..errors import InputError, unknown_name
+from ..text import clean_or_none
+from .project import Cursor, Project, as_name, log
+from .queries import check_new
+from .staging import stage
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InputError, unknown_name
-from core.project.project import Cursor, Project, as_name, log
-from core.text import clean_text
+from ..errors import InputError, unknown_name
+from ..text import clean_text
+from .project import Cursor, Project, as_name, log
 
 LONGEST_GUIDELINES = 20_000
 """Characters of the guidelines of a project, and of a query."""

@@ -12,9 +12,9 @@ from typing import get_args
 
 import duckdb
 
-from core.errors import InputError, ProjectError, unknown_name
-from core.project.project import Project, as_name, log
-from core.project.roles import Member, Role
+from ..errors import InputError, ProjectError, unknown_name
+from .project import Project, as_name, log
+from .roles import Member, Role
 
 BYTES = 32
 """Of chance in a token: 256 bits cannot be guessed, so a plain hash keeps it as safe as a slow one would."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from core.errors import InputError
-from core.project.engine_memory import let_go
-from core.project.project import Cursor
-from core.project.replacing import Keeper
-from core.project.same_texts import ROWS_A_PART, same_texts
-from core.project.staging import lent, numbered
+from ..errors import InputError
+from .engine_memory import let_go
+from .project import Cursor
+from .replacing import Keeper
+from .same_texts import ROWS_A_PART, same_texts
+from .staging import lent, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,10 +38,10 @@ class WrittenPassages:
 
 
 def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None) -> WrittenPassages:
-    """Write passages; see `core.project.passages.add_passages`.
+    """Write passages; see `project.passages.add_passages`.
 
     Args:
-        kept: SQL for a table of them, as `core.project.kept_passages.passage_table` has it.
+        kept: SQL for a table of them, as `project.kept_passages.passage_table` has it.
         rows: how many there are.
         unclean: whether some have a text in `given`.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.review.adjudication import (
+from .adjudication import (
     STANDINGS,
     Contested,
     Place,
@@ -15,18 +15,18 @@ from core.review.adjudication import (
     may_decide,
     undo_decision,
 )
-from core.review.between_people import BetweenPeople, OfPair, between_people
-from core.review.changes.causes import QuestionChange, why_label
-from core.review.changes.impact import Changes, Edits, LabelChange, changes, version_edits, why
-from core.review.changes.override_effect import Effect, override_labels, ratings_effect
-from core.review.changes.rescoring import SystemChange
-from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state_changes
-from core.review.disagreements import settling
-from core.review.disagreements.agreement import Agreement, agreement, table_csv, table_latex
-from core.review.disagreements.check_next import Check, CheckNext
-from core.review.disagreements.outcome import Outcome, outcome
-from core.review.disagreements.queue import Cell, Giving, Order, Queue, Row, queue, row_of
-from core.review.disagreements.record import (
+from .between_people import BetweenPeople, OfPair, between_people
+from .changes.causes import QuestionChange, why_label
+from .changes.impact import Changes, Edits, LabelChange, changes, version_edits, why
+from .changes.override_effect import Effect, override_labels, ratings_effect
+from .changes.rescoring import SystemChange
+from .changes.states import LabelFlip, StateChanges, flips_csv, state_changes
+from .disagreements import settling
+from .disagreements.agreement import Agreement, agreement, table_csv, table_latex
+from .disagreements.check_next import Check, CheckNext
+from .disagreements.outcome import Outcome, outcome
+from .disagreements.queue import Cell, Giving, Order, Queue, Row, queue, row_of
+from .disagreements.record import (
     NO_REASON,
     AlreadySettled,
     Case,
@@ -38,7 +38,7 @@ from core.review.disagreements.record import (
     record_csv,
     settled,
 )
-from core.review.disagreements.settling import (
+from .disagreements.settling import (
     case_of,
     reopen,
     settle_by_comment,
@@ -47,14 +47,14 @@ from core.review.disagreements.settling import (
     settle_by_override,
     side_name,
 )
-from core.review.disagreements.sides import Judgments, Labels, Person, Side, machine, people
-from core.review.my_work import Share, Work, judged_of, my_work, shares
-from core.review.passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
-from core.review.passages.gaps import strays, uncovered
-from core.review.passages.marks import Segment, Span, find_answer, segments
-from core.review.passages.search import NONE, Filters, Found, Listed, State, search, where_to_begin
-from core.review.presence import Presence
-from core.review.standing import (
+from .disagreements.sides import Judgments, Labels, Person, Side, machine, people
+from .my_work import Share, Work, judged_of, my_work, shares
+from .passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
+from .passages.gaps import strays, uncovered
+from .passages.marks import Segment, Span, find_answer, segments
+from .passages.search import NONE, Filters, Found, Listed, State, search, where_to_begin
+from .presence import Presence
+from .standing import (
     Agreeing,
     Leading,
     ToCurate,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
-from core.bank import latest_version
-from core.errors import InputError, NotAllowed
-from core.labels import write_override, write_withdrawal
-from core.project import (
+from ..bank import latest_version
+from ..errors import InputError, NotAllowed
+from ..labels import write_override, write_withdrawal
+from ..project import (
     ADJUDICATED,
     PREFIX,
     SCALE,
@@ -26,7 +26,7 @@ from core.project import (
     put_judgment,
     write_end,
 )
-from core.text import clean_text
+from ..text import clean_text
 
 Standing = Literal["differs", "agrees", "waiting", "decided"]
 STANDINGS: Mapping[Standing, str] = {

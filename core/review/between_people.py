@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from core.measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
-from core.project import PREFIX, SCALE, Project
-from core.types import RATINGS
+from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
+from ..project import PREFIX, SCALE, Project
+from ..types import RATINGS
 
 Kind = Literal["judgments", "ratings"]
 SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
@@ -75,7 +75,7 @@ _VALUES: Mapping[Kind, str] = {
 def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
     """How well people agree, on judgments and on ratings; only as far as whoever asks may see what others gave.
 
-    Source: Cohen 1960 and 1968, Krippendorff 2011, as `core.measures` has them.
+    Source: Cohen 1960 and 1968, Krippendorff 2011, as `measures` has them.
 
     Args:
         query_id: in this query alone; in all for None.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
 
-from core.bank import drafts, proposals
-from core.labels import Progress
-from core.project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
-from core.review.standing import at_a_glance, stale_overrides
-from core.text import how_many
+from ..bank import drafts, proposals
+from ..labels import Progress
+from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
+from ..text import how_many
+from .standing import at_a_glance, stale_overrides
 
 Screen = Literal["question_bank", "passages"]
 

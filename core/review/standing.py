@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from core.bank import QueryOverview, drafts, overview, proposals, questions
-from core.errors import InputError
-from core.labels import Override, Policy, Progress, overrides
-from core.leaderboard import Leaderboard, compare, leaderboard
-from core.measures import Correlation
-from core.project import Project, as_act, rankings, sources
-from core.review.disagreements.agreement import Agreement, agreement
-from core.review.disagreements.queue import queue
-from core.review.disagreements.sides import Judgments, Labels
+from ..bank import QueryOverview, drafts, overview, proposals, questions
+from ..errors import InputError
+from ..labels import Override, Policy, Progress, overrides
+from ..leaderboard import Leaderboard, compare, leaderboard
+from ..measures import Correlation
+from ..project import Project, as_act, rankings, sources
+from .disagreements.agreement import Agreement, agreement
+from .disagreements.queue import queue
+from .disagreements.sides import Judgments, Labels
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
     """The systems in order by a measure under a policy, and how the official board agrees; None without a board.
 
     Args:
-        measure: as `core.leaderboard.leaderboard` takes it.
+        measure: as `leaderboard.leaderboard` takes it.
         against: the official board to compare with; None for none.
     """
     if not rankings(project):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core.server.ending import stopping_commands
-from core.server.guarding import TooMuch, check_host, check_origin
-from core.server.holding import hold, let_go, open_doors, with_role
-from core.server.routes import routes
-from core.server.sending import send_at_once
+from .ending import stopping_commands
+from .guarding import TooMuch, check_host, check_origin
+from .holding import hold, let_go, open_doors, with_role
+from .routes import routes
+from .sending import send_at_once
 
 __all__ = [
     "TooMuch",

@@ -13,12 +13,12 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from core.errors import InputError
-from core.exchange import zipped
-from core.project import current_author
-from core.server import sent, words
-from core.server.guarding import Visitor
-from core.server.running import Asked, Running
+from ..errors import InputError
+from ..exchange import zipped
+from ..project import current_author
+from . import sent, words
+from .guarding import Visitor
+from .running import Asked, Running
 
 FORMS = "multipart/form-data", "application/x-www-form-urlencoded"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from core import __version__
-from core.cli.guests import File
-from core.server.words import asked_for, commands, described, may_read
+from .. import __version__
+from ..cli.guests import File
+from .words import asked_for, commands, described, may_read
 
 _FAILED = {
     "description": "The error: code, problem and fix.",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from core.server.running import stop_commands
+from .running import stop_commands
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
 

@@ -8,9 +8,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from core.errors import InputError, unknown_name
-from core.grading import current_job
-from core.server.guarding import Visitor
+from ..errors import InputError, unknown_name
+from ..grading import current_job
+from .guarding import Visitor
 
 
 async def job(request: Request, visitor: Visitor) -> Response:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from core.cli.guests import act_of
-from core.errors import InputError, NotAllowed, WorkbenchError
-from core.limits import exceeded, limit, within
-from core.project import Project, acting_with, find_token
-from core.server.holding import held
+from ..cli.guests import act_of
+from ..errors import InputError, NotAllowed, WorkbenchError
+from ..limits import exceeded, limit, within
+from ..project import Project, acting_with, find_token
+from .holding import held
 
 MINUTE = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -10,8 +10,8 @@ from pathlib import Path
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from core.errors import WorkbenchError
-from core.server.holding import held, hold
+from ..errors import WorkbenchError
+from .holding import held, hold
 
 _log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import WorkbenchError
-from core.grading import close_interrupted
-from core.project import Door, Project, close_projects, keep_backups, make_door, open_project, peek_members, remove_door
+from ..errors import WorkbenchError
+from ..grading import close_interrupted
+from ..project import Door, Project, close_projects, keep_backups, make_door, open_project, peek_members, remove_door
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
 
     Args:
         projects: files by name.
-        identity: what their login is known by, see `core.project.identity_of`.
+        identity: what their login is known by, see `project.identity_of`.
     """
     return {name: path for name, path in projects.items() if identity in _people(Path(os.path.realpath(path)))}
 

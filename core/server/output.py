@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-from core.text import with_escapes
+from ..text import with_escapes
 
 Stream = Literal["output", "error"]
 Say = Callable[[Stream, bytes], None]

@@ -12,12 +12,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from core.errors import EngineError, InputError, NotAllowed, WorkbenchError
-from core.project import no_room
-from core.server import asking, grading, shell
-from core.server.describing import description
-from core.server.guarding import TooMuch, TooOften, Unknown, Visitor, check_rate, check_size, let_in
-from core.server.health import health
+from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
+from ..project import no_room
+from . import asking, grading, shell
+from .describing import description
+from .guarding import TooMuch, TooOften, Unknown, Visitor, check_rate, check_size, let_in
+from .health import health
 
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
     (Unknown, 401),

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.atomic_files import WorkingFolder
-from core.cli import run
-from core.cli.guests import Guest, hosting
-from core.errors import ProjectError
-from core.graders import OWNER, VISITOR, acting
-from core.project import Project, recorded_as
-from core.server.output import Stream, told
+from ..atomic_files import WorkingFolder
+from ..cli import run
+from ..cli.guests import Guest, hosting
+from ..errors import ProjectError
+from ..graders import OWNER, VISITOR, acting
+from ..project import Project, recorded_as
+from .output import Stream, told
 
 PLACING_SECONDS = 30.0
 """Seconds that a shell has to put files in their places. Meanwhile no other change of the project is made."""

@@ -14,10 +14,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from core.errors import InputError
-from core.project import no_room
-from core.server.guarding import TooMuch
-from core.server.running import Asked
+from ..errors import InputError
+from ..project import no_room
+from .guarding import TooMuch
+from .running import Asked
 
 MOST_FILES = 1000
 MOST_WORDS = 20_000

@@ -13,11 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from core.errors import InputError
-from core.project import current_author
-from core.server import sent, words
-from core.server.guarding import Visitor
-from core.server.running import Asked, Running, file_lines, line
+from ..errors import InputError
+from ..project import current_author
+from . import sent, words
+from .guarding import Visitor
+from .running import Asked, Running, file_lines, line
 
 _running: dict[tuple[str, str], Running] = {}
 """Commands under way, by whose they are and the number that they gave."""

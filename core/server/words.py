@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from core.cli import cli
-from core.cli.guests import File
-from core.cli.reading import READING
-from core.errors import InputError, unknown_name
+from ..cli import cli
+from ..cli.guests import File
+from ..cli.reading import READING
+from ..errors import InputError, unknown_name
 
 NOT_HERE = frozenset({"init", "demo", "serve", "restore", "grade-plan", "file-leaderboard"})
 """Commands and groups of them that work on files of a computer, and so at a shell of it alone."""
@@ -22,7 +22,7 @@ def served(command: click.Command) -> click.Command:
     """The same command, which a request may give: none of its parameters opens a path of this computer.
 
     Raises:
-        InputError: one does, because its type is not `core.cli.guests.File`.
+        InputError: one does, because its type is not `cli.guests.File`.
     """
     kinds = (one.type for one in command.params if one.name not in NOT_ASKED)
     if any(isinstance(kind, click.File | click.Path | click.Tuple) and not isinstance(kind, File) for kind in kinds):

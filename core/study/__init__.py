@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
-from core.study.evaluations import BESIDE, boards_to_choose_by, compare_choices
-from core.study.figures import (
+from .diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
+from .evaluations import BESIDE, boards_to_choose_by, compare_choices
+from .figures import (
     PANEL_MEASURES,
     BoardChoice,
     Panel,
@@ -18,11 +18,11 @@ from core.study.figures import (
     query_points,
     system_points,
 )
-from core.study.groups import Alike, alike
-from core.study.item_response import BankWorth, Examinees, QuestionWorth, bank_worth
-from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
-from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
-from core.study.meta_table import (
+from .groups import Alike, alike
+from .item_response import BankWorth, Examinees, QuestionWorth, bank_worth
+from .meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
+from .meta_rows import MIN_RATINGS, choose_rows, methods
+from .meta_table import (
     COEFFICIENTS,
     META_MEASURES,
     Cell,
@@ -32,9 +32,9 @@ from core.study.meta_table import (
     full_name,
     meta_table,
 )
-from core.study.question_verdicts import MEANINGS
-from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
-from core.study.significance import (
+from .question_verdicts import MEANINGS
+from .selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
+from .significance import (
     CORRECTIONS,
     TESTS,
     Correction,
@@ -44,7 +44,7 @@ from core.study.significance import (
     compare_systems,
     remembered_pairs,
 )
-from core.study.unjudged import LISTED, ToGrade, Unjudged, labelled, to_grade, unjudged
+from .unjudged import LISTED, ToGrade, Unjudged, labelled, to_grade, unjudged
 
 __all__ = [
     "BESIDE",

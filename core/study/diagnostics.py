@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core import bank
-from core.bank import asked_questions, overview
-from core.labels import MISSING, Policy, QueryRatings, Ratings, basis, ratings_beside, scored
-from core.measures import Array, trec_order
-from core.project import Project, judgments, rankings
-from core.study.question_verdicts import MEANINGS, Verdict, answer_shares, question_verdicts
-from core.types import Question
+from .. import bank
+from ..bank import asked_questions, overview
+from ..labels import MISSING, Policy, QueryRatings, Ratings, basis, ratings_beside, scored
+from ..measures import Array, trec_order
+from ..project import Project, judgments, rankings
+from ..types import Question
+from .question_verdicts import MEANINGS, Verdict, answer_shares, question_verdicts
 
 
 @dataclass(frozen=True)

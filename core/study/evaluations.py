@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.catalogue import graders
-from core.errors import InputError
-from core.labels import Policy
-from core.leaderboard import Leaderboard
-from core.measures import Choosing, Table, choosing
-from core.project import Project, official_sources
-from core.study.figures import BoardChoice, make_board
+from ..catalogue import graders
+from ..errors import InputError
+from ..labels import Policy
+from ..leaderboard import Leaderboard
+from ..measures import Choosing, Table, choosing
+from ..project import Project, official_sources
+from .figures import BoardChoice, make_board
 
 BESIDE = 3
 """Boards that stand beside where nobody names any."""

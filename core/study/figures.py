@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.catalogue import graders
-from core.errors import InputError, unknown_name
-from core.labels import Policy
-from core.leaderboard import Comparison, Leaderboard, QueryChoice, compare_boards, leaderboard
-from core.measures import COVER, Ties, parse_measure
-from core.project import Project, as_act, boards, sources
-from core.text import how_many
+from ..catalogue import graders
+from ..errors import InputError, unknown_name
+from ..labels import Policy
+from ..leaderboard import Comparison, Leaderboard, QueryChoice, compare_boards, leaderboard
+from ..measures import COVER, Ties, parse_measure
+from ..project import Project, as_act, boards, sources
+from ..text import how_many
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
 """The measures that figures offer beside the one of the screen: those of the papers' tables."""
@@ -199,7 +199,7 @@ def system_points(
         x: taken as the reference.
         y: taken as the board under study.
         ties: how the correlation treats ties.
-        queries: over which queries both are averaged; see `core.leaderboard.sides`.
+        queries: over which queries both are averaged; see `leaderboard.sides`.
     """
     found = compare_boards(y, x, queries, ties)
     y, x = found.board, found.official

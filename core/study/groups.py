@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.leaderboard import Leaderboard
-from core.study.significance import SAME, Difference
+from ..leaderboard import Leaderboard
+from .significance import SAME, Difference
 
 
 @dataclass(frozen=True)

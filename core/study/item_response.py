@@ -9,20 +9,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core import bank
-from core.errors import InputError
-from core.labels import MISSING, RANKED, Basis, Policy, basis, first_answers, load_ratings, scored
-from core.measures import Array
-from core.measures.item_response import (
+from .. import bank
+from ..errors import InputError
+from ..labels import MISSING, RANKED, Basis, Policy, basis, first_answers, load_ratings, scored
+from ..measures import Array
+from ..measures.item_response import (
     FEWEST,
     analyse,
     fit_graded,
     graded_information,
     information,
 )
-from core.project import Project
-from core.study.question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
-from core.text import how_many
+from ..project import Project
+from ..text import how_many
+from .question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
 
 Examinees = Literal["systems", "passages"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.leaderboard import queries_with_ungraded
-from core.study.meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
-from core.tables import LATEX, disarmed
+from ..leaderboard import queries_with_ungraded
+from ..tables import LATEX, disarmed
+from .meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
 _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from core.bank import without_answered_by_topic
-from core.catalogue import find_grader, graders
-from core.labels import Policy, basis, label_pairs, label_qrels
-from core.leaderboard import (
+from ..bank import without_answered_by_topic
+from ..catalogue import find_grader, graders
+from ..labels import Policy, basis, label_pairs, label_qrels
+from ..leaderboard import (
     Leaderboard,
     judged_scores,
     label_scores,
@@ -16,8 +16,8 @@ from core.leaderboard import (
     order_systems,
     pairs_needed,
 )
-from core.measures import parse_measure
-from core.project import Project, Qrels, as_act, boards, judgments, sources
+from ..measures import parse_measure
+from ..project import Project, Qrels, as_act, boards, judgments, sources
 
 MIN_RATINGS = (1, 3, 4, 5)
 """The thresholds of exam-plus-plus, table 3."""
@@ -114,7 +114,7 @@ def row_boards(
 ) -> dict[str, Leaderboard | str]:
     """The board that a row gives under each measure, or a sentence that says why it gives none.
 
-    The boards are those of `core.leaderboard.leaderboard`, but all measures of the same qrels are
+    The boards are those of `leaderboard.leaderboard`, but all measures of the same qrels are
     scored at once.
 
     Args:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from core.errors import InputError
-from core.labels import Policy
-from core.leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, compare_boards
-from core.measures import COVER, Correlation, Ties, bootstrap, parse_measure
-from core.project import Project, as_act, boards, find_source, rankings
-from core.study.meta_rows import BatchScores, Row, row_boards, row_name
+from ..errors import InputError
+from ..labels import Policy
+from ..leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, compare_boards
+from ..measures import COVER, Correlation, Ties, bootstrap, parse_measure
+from ..project import Project, as_act, boards, find_source, rankings
+from .meta_rows import BatchScores, Row, row_boards, row_name
 
 COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
@@ -178,7 +178,7 @@ def meta_table(
         ties, repeats, seed: as in `correlate`.
         within_error: whether systems whose error bars overlap are tied, too; with `random` only.
         samples: resamples of the queries for intervals; 0 for none.
-        queries: over which queries each row is compared; see `core.leaderboard.sides`.
+        queries: over which queries each row is compared; see `leaderboard.sides`.
         told: is given the rows so far after each one that has to be computed, as a table of their own.
 
     Returns:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from core.measures import Array
-from core.measures.item_response import item_rest
+from ..measures import Array
+from ..measures.item_response import item_rest
 
 Verdict = Literal[
     "separates the top", "separates lower down", "universal", "hard", "redundant", "unclear", "not graded", "no systems"

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError
-from core.labels import Basis, Policy, basis, failed_pairs, label_qrels
-from core.leaderboard import Leaderboard, Queries, QueryChoice, label_board, leaderboard, sides
-from core.measures import trec_order
-from core.project import Project, Qrels, boards, find_source, judgments, rankings
+from ..errors import InputError
+from ..labels import Basis, Policy, basis, failed_pairs, label_qrels
+from ..leaderboard import Leaderboard, Queries, QueryChoice, label_board, leaderboard, sides
+from ..measures import trec_order
+from ..project import Project, Qrels, boards, find_source, judgments, rankings
 
 DEFAULT_TOP_K = 10
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
@@ -204,7 +204,7 @@ def select(
             list of what is relevant (the text's set-up); if not, it is left out and counted.
         unreadable_no: whether a passage that the judge was asked about in vain is non-relevant by it (label 0), in
             the classification and on the judge's boards; if not, it has no label.
-        queries: over which queries the boards are compared; see `core.leaderboard.sides`.
+        queries: over which queries the boards are compared; see `leaderboard.sides`.
 
     Raises:
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.

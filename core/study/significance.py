@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from core.errors import InputError, unknown_name
-from core.leaderboard import Leaderboard
-from core.measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
-from core.project import Project, as_act
+from ..errors import InputError, unknown_name
+from ..leaderboard import Leaderboard
+from ..measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
+from ..project import Project, as_act
 
 Test = Literal["t", "randomisation"]
 Correction = Literal["holm", "none"]

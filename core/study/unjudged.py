@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.bank import check_version
-from core.catalogue import find_grader, graders
-from core.errors import InputError
-from core.grading import missing_pairs
-from core.labels import Policy, basis, label_qrels
-from core.measures import mean_and_standard_error
-from core.project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
+from ..bank import check_version
+from ..catalogue import find_grader, graders
+from ..errors import InputError
+from ..grading import missing_pairs
+from ..labels import Policy, basis, label_qrels
+from ..measures import mean_and_standard_error
+from ..project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
 
 LISTED = 100
 """Passages to grade next that are named one by one; the counts are over all."""

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
-from core.formats import ExamItem, exam
-from core.graders import load_encoder, model_folder
-from core.sentences import split_sentences
+from exam_workbench.formats import ExamItem, exam
+from exam_workbench.graders import load_encoder, model_folder
+from exam_workbench.sentences import split_sentences
 
 SEED = 20
 DEPTH = 20

@@ -20,8 +20,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.graders import load_encoder, model_folder
-from core.text import STOP_WORDS
+from exam_workbench.graders import load_encoder, model_folder
+from exam_workbench.text import STOP_WORDS
 
 DEPTH = 100
 Scores = NDArray[np.float64]

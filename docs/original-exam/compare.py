@@ -14,9 +14,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.errors import Report
-from core.formats import Source, read_boards
-from core.measures import Correlation, correlate
+from exam_workbench.errors import Report
+from exam_workbench.formats import Source, read_boards
+from exam_workbench.measures import Correlation, correlate
 
 HERE = Path(__file__).resolve().parent
 Scores = Mapping[str, float]

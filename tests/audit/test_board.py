@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.audit import (
+from exam_workbench.audit import (
     Audit,
     AuditBoard,
     Goal,
@@ -31,15 +31,15 @@ from core.audit import (
     read_facts,
     told_apart,
 )
-from core.audit.facts import gather
-from core.audit.forecasting import forecast_of
-from core.audit.rows import Difference
-from core.exchange import bundle, bundle_again, export_project, import_project
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.measures.audit import linear_measure
-from core.project import Project, state_families
-from core.types import Question
+from exam_workbench.audit.facts import gather
+from exam_workbench.audit.forecasting import forecast_of
+from exam_workbench.audit.rows import Difference
+from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.measures.audit import linear_measure
+from exam_workbench.project import Project, state_families
+from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of, fill, only_read
 from tests.made.projects import judge as import_judgments

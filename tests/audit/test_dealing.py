@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.audit import (
+from exam_workbench.audit import (
     Audit,
     Goal,
     Hand,
@@ -29,10 +29,10 @@ from core.audit import (
     skip,
     take_back,
 )
-from core.audit.dealing import _hands, _own
-from core.audit.state import read_state
-from core.errors import NotAllowed
-from core.project import (
+from exam_workbench.audit.dealing import _hands, _own
+from exam_workbench.audit.state import read_state
+from exam_workbench.errors import NotAllowed
+from exam_workbench.project import (
     Project,
     activity,
     find_source,
@@ -43,7 +43,7 @@ from core.project import (
     sources,
     write_board,
 )
-from core.types import Board, BoardRow
+from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
 from tests.made.projects import copy_of
 from tests.made.projects import judge as whole_judgments
@@ -115,8 +115,8 @@ def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Proje
 JUDGE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from core.audit import deal_ahead, find_audit, judge
-from core.project import open_project
+from exam_workbench.audit import deal_ahead, find_audit, judge
+from exam_workbench.project import open_project
 
 project = open_project(Path(sys.argv[1]))
 audit = find_audit(project)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.audit import (
+from exam_workbench.audit import (
     Audit,
     Goal,
     batches,
@@ -19,9 +19,9 @@ from core.audit import (
     sheet,
     take_in,
 )
-from core.errors import FileError
-from core.formats import Source
-from core.project import Project, judgments
+from exam_workbench.errors import FileError
+from exam_workbench.formats import Source
+from exam_workbench.project import Project, judgments
 from tests.made.audits import deal, fill_audited, truth
 from tests.made.projects import copy_of
 from tests.made.refusals import refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.audit import (
+from exam_workbench.audit import (
     Goal,
     accept_cut_points,
     audit_board,
@@ -21,12 +21,12 @@ from core.audit import (
     look,
     methods,
 )
-from core.audit.calibrating import rating_cuts
-from core.audit.circularity import family_of
-from core.catalogue import named_graders
-from core.labels import Policy
-from core.project import Project, state_families
-from core.types import GraderSpec
+from exam_workbench.audit.calibrating import rating_cuts
+from exam_workbench.audit.circularity import family_of
+from exam_workbench.catalogue import named_graders
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, state_families
+from exam_workbench.types import GraderSpec
 from tests.made.audits import deal, fill_audited, judge_batch
 from tests.made.projects import SPEC, copy_of, grade
 from tests.made.refusals import mentions, refusal

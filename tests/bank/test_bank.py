@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank
-from core.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
-from core.grading import make_plan
-from core.project import Project, open_project, refresh_pool
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
+from exam_workbench.grading import make_plan
+from exam_workbench.project import Project, open_project, refresh_pool
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, examples, fill, import_bank, new_project
 from tests.made.refusals import refusal
 

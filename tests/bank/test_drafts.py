@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank
-from core.bank import editing
-from core.project import Project, create, migrations, open_project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import editing
+from exam_workbench.project import Project, create, migrations, open_project
+from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.refusals import refusal
 

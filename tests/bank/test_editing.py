@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import bank
-from core.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import refusal
 

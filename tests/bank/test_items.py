@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import DraftedItem, Generation, ItemFacts, item_facts, proposals, save_drafts, set_categories, set_item
-from core.errors import FileError, InputError
-from core.exchange import export_project, import_project
-from core.exchange.rules import faults
-from core.pipelines import Item, exam_items, proposed_items, retire
-from core.project import Project, activity, add_passages, add_queries
-from core.types import Passage, Query, Question
+from exam_workbench import bank
+from exam_workbench.bank import (
+    DraftedItem,
+    Generation,
+    ItemFacts,
+    item_facts,
+    proposals,
+    save_drafts,
+    set_categories,
+    set_item,
+)
+from exam_workbench.errors import FileError, InputError
+from exam_workbench.exchange import export_project, import_project
+from exam_workbench.exchange.rules import faults
+from exam_workbench.pipelines import Item, exam_items, proposed_items, retire
+from exam_workbench.project import Project, activity, add_passages, add_queries
+from exam_workbench.types import Passage, Query, Question
 from tests.made.refusals import refusal
 
 TEXT = "Which sign at the coast tells that the tide is about to turn within the hour?"

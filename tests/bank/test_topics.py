@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from core import bank
-from core.grading.pairs import trial_pairs
-from core.labels import Policy, override, overrides
-from core.leaderboard import leaderboard
-from core.project import Project, add_queries
-from core.review import (
+from exam_workbench import bank
+from exam_workbench.grading.pairs import trial_pairs
+from exam_workbench.labels import Policy, override, overrides
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, add_queries
+from exam_workbench.review import (
     Judgments,
     Labels,
     case_of,
@@ -21,7 +21,7 @@ from core.review import (
     settle_by_override,
     state_changes,
 )
-from core.types import Query, Question, Subtopic
+from exam_workbench.types import Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, judge
 
 BANK = [Question("x1", "q", "what a?", subtopic_id="a"), Question("x2", "q", "what b?", subtopic_id="b")]

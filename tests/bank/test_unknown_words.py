@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, cli
-from core.bank import drafted_bank, put_draft, save_drafts, undo
-from core.catalogue import find_grader
-from core.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
-from core.formats import Source
-from core.grading import left_out, make_plan
-from core.labels import MISSING, Policy, basis, load_ratings, override, overrides
-from core.project import Project, activity, open_project
-from core.types import Question
+from exam_workbench import bank, cli
+from exam_workbench.bank import drafted_bank, put_draft, save_drafts, undo
+from exam_workbench.catalogue import find_grader
+from exam_workbench.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
+from exam_workbench.formats import Source
+from exam_workbench.grading import left_out, make_plan
+from exam_workbench.labels import MISSING, Policy, basis, load_ratings, override, overrides
+from exam_workbench.project import Project, activity, open_project
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, import_bank, new_project
 
 BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (

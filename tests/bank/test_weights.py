@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank
-from core.errors import FileError
-from core.exchange import import_files
-from core.formats import Source
-from core.labels import Policy, basis, coverage, labels
-from core.project import Project
-from core.review import changes
-from core.types import MAX_WEIGHT, Question
+from exam_workbench import bank
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy, basis, coverage, labels
+from exam_workbench.project import Project
+from exam_workbench.review import changes
+from exam_workbench.types import MAX_WEIGHT, Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal
 

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from core.catalogue import find_grader, how_to_grade, list_of_graders, remember_settings, save_named_grader, settings
-from core.graders import make_grader
-from core.project import Project
-from core.types import Question
+from exam_workbench.catalogue import (
+    find_grader,
+    how_to_grade,
+    list_of_graders,
+    remember_settings,
+    save_named_grader,
+    settings,
+)
+from exam_workbench.graders import make_grader
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import SPEC, fill, grade, made_project
 from tests.made.refusals import refusal

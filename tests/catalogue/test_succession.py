@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.catalogue import graders, put_grader, succession
-from core.catalogue.succession import Succession
-from core.grading import jobs
-from core.grading.jobs import JOBS, end, start
-from core.project import Project
-from core.types import GraderSpec, Question
+from exam_workbench.catalogue import graders, put_grader, succession
+from exam_workbench.catalogue.succession import Succession
+from exam_workbench.grading import jobs
+from exam_workbench.grading.jobs import JOBS, end, start
+from exam_workbench.project import Project
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade, new_project
 
 FORMER = GraderSpec("nearness", "embedding", "m")

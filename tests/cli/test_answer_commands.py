@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.project import open_project
-from core.types import Question
+from exam_workbench.cli import cli
+from exam_workbench.project import open_project
+from exam_workbench.types import Question
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import import_bank, new_project
 from tests.made.refusals import check_error

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.graders import PassingError
+from exam_workbench.cli import cli
+from exam_workbench.graders import PassingError
 from tests.grading.test_elsewhere import QUESTIONS, RUNS
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import file_of, fill

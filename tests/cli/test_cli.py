@@ -20,13 +20,13 @@ from pathlib import Path
 import click
 import pytest
 
-from core import cli
-from core.cli import SECTIONS
-from core.cli.options import print_table
-from core.exchange import demo
-from core.labels import Policy, basis, label_qrels
-from core.project import Project, database, open_project
-from core.types import Question
+from exam_workbench import cli
+from exam_workbench.cli import SECTIONS
+from exam_workbench.cli.options import print_table
+from exam_workbench.exchange import demo
+from exam_workbench.labels import Policy, basis, label_qrels
+from exam_workbench.project import Project, database, open_project
+from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
 from tests.made.projects import File, fill, new_project
 from tests.made.refusals import mentions
@@ -453,7 +453,7 @@ def test_the_help_has_every_command_in_one_section_and_the_main_job_first(exam: 
 def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
     """Exit codes and streams of a real process."""
     ran = subprocess.run(
-        [sys.executable, "-c", "from core.cli import main; main()", "status", "--project", "none.duckdb"],
+        [sys.executable, "-c", "from exam_workbench.cli import main; main()", "status", "--project", "none.duckdb"],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -468,8 +468,8 @@ def test_a_call_that_fails_is_told_once(project: Project):
     project.close()
     nowhere = ["--base-url", "http://127.0.0.1:9", "--set", "attempts=1", "--patience", "0"]
     ran = subprocess.run(
-        [sys.executable, "-c", "from core.cli import main; main()", "grade", "--grader", "self-rating", "--model", "x",
-         *nowhere, "--project", str(project.path)],
+        [sys.executable, "-c", "from exam_workbench.cli import main; main()", "grade", "--grader", "self-rating",
+         "--model", "x", *nowhere, "--project", str(project.path)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -521,7 +521,7 @@ def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
 def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:
     exam("init", "--project", str(tmp_path / "p.duckdb"))
     port = free_port()
-    command = [sys.executable, "-c", "from core.cli import main; main()", "serve"]
+    command = [sys.executable, "-c", "from exam_workbench.cli import main; main()", "serve"]
     with (tmp_path / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--project", str(tmp_path / "p.duckdb"), "--port", str(port)],
@@ -538,11 +538,11 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
 
 READS = ("status", "bank list", "leaderboard", "jobs", "--help")
 LOADS = f"""
-import json, sys, core.cli
+import json, sys, exam_workbench.cli
 for words in {READS}:
     sys.argv = ["exam", *words.split()]
     try:
-        core.cli.main()
+        exam_workbench.cli.main()
     except SystemExit:
         pass
     print(json.dumps([words, *sys.modules]), file=sys.stderr)
@@ -565,12 +565,12 @@ def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_ne
     loaded: dict[str, set[str]], command: str
 ) -> None:
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
-    assert "core.project" in loaded[command]
+    assert "exam_workbench.project" in loaded[command]
     assert heavy & loaded[command] == set()
 
 
 def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, set[str]]) -> None:
-    assert "core.project" in loaded["status"]
+    assert "exam_workbench.project" in loaded["status"]
     assert loaded["status"] & {"pandas", "numpy", "pyarrow", "scipy"} == set()
 
 

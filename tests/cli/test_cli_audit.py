@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.project import open_project
+from exam_workbench.project import open_project
 from tests.audit.test_elsewhere import filled
 from tests.made.audits import fill_audited
 from tests.made.refusals import check_error, mentions

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core import cli
-from core.bank import DraftedItem, Generation, add_generations
-from core.project import add_passages, add_queries, open_project
-from core.types import Query
+from exam_workbench import cli
+from exam_workbench.bank import DraftedItem, Generation, add_generations
+from exam_workbench.project import add_passages, add_queries, open_project
+from exam_workbench.types import Query
 from tests.made.exams import METALS, item, put_exam, source
 from tests.made.projects import new_project
 from tests.made.refusals import refusal

@@ -7,9 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from core.cli import cli
-from core.project import Project
-from core.types import Question
+from exam_workbench.cli import cli
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import check_error
 

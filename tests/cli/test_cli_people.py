@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.progress import ProgressLines
-from core.errors import InputError, WorkbenchError
-from core.project import Project
-from core.types import Question
+from exam_workbench.cli.progress import ProgressLines
+from exam_workbench.errors import InputError, WorkbenchError
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import file_of, fill, judge
 from tests.made.refusals import mentions

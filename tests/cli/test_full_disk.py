@@ -12,10 +12,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core.errors import ProjectError
-from core.exchange import bundle, bundled, publications, publish, reproduce
-from core.labels import Policy
-from core.project import Project, activity, no_room
+from exam_workbench.errors import ProjectError
+from exam_workbench.exchange import bundle, bundled, publications, publish, reproduce
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, activity, no_room
 from pages.parts.shared import failures
 from tests.made.fuzz_parquet import exported, fill_most
 from tests.made.projects import file_of, made_project
@@ -23,10 +23,10 @@ from tests.made.projects import file_of, made_project
 DRILL = """
 import contextlib, gzip, io, json, os, resource, shutil, sys, zipfile
 from pathlib import Path
-from core.atomic_files import PREFIX
-from core.cli import run
-from core.exchange import check, publications
-from core.project import open_project
+from exam_workbench.atomic_files import PREFIX
+from exam_workbench.cli import run
+from exam_workbench.exchange import check, publications
+from exam_workbench.project import open_project
 
 os.environ["EXAM_PROJECT"] = "some.duckdb"
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))

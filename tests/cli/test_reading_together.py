@@ -15,13 +15,13 @@ import click
 import duckdb
 import pytest
 
-from core import cli
-from core.audit import Goal, design, draw
-from core.audit import judge as give_verdict
-from core.bank import question_text_key
-from core.cli.reading import READING
-from core.errors import ProjectError
-from core.project import (
+from exam_workbench import cli
+from exam_workbench.audit import Goal, design, draw
+from exam_workbench.audit import judge as give_verdict
+from exam_workbench.bank import question_text_key
+from exam_workbench.cli.reading import READING
+from exam_workbench.errors import ProjectError
+from exam_workbench.project import (
     AnswerModel,
     Generated,
     Project,
@@ -34,8 +34,8 @@ from core.project import (
     put_answer_model,
     put_answer_verdicts,
 )
-from core.project.migrations import MIGRATIONS
-from core.types import Query
+from exam_workbench.project.migrations import MIGRATIONS
+from exam_workbench.types import Query
 from tests.made.projects import file_of, fill, judge
 from tests.made.refusals import refusal
 from tests.project.test_reopening import QUESTIONS

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.errors import FileError, InputError
-from core.exchange import Imported, Options, import_files
-from core.formats import Source
-from core.pipelines import Plan, add_student, exam_items, responses
-from core.project import Project, students
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.errors import FileError, InputError
+from exam_workbench.exchange import Imported, Options, import_files
+from exam_workbench.formats import Source
+from exam_workbench.pipelines import Plan, add_student, exam_items, responses
+from exam_workbench.project import Project, students
+from exam_workbench.types import Question
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
 from tests.made.refusals import refusal

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ProjectError
-from core.exchange import bundle, bundle_again, publish
-from core.exchange.bundle import _WHAT
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.project import Project
+from exam_workbench.errors import ProjectError
+from exam_workbench.exchange import bundle, bundle_again, publish
+from exam_workbench.exchange.bundle import _WHAT
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
 from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
 from tests.made.refusals import refusal
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.catalogue import find_grader
-from core.errors import Report
-from core.exchange import Options, graded_file, import_files
-from core.formats import Source, detect
-from core.formats.car_outlines import outline_of
-from core.formats.queries import read_queries
-from core.formats.source import Refused
-from core.formats.tqa import read_tqa
-from core.grading import make_plan
-from core.grading.pairs import pairs_to_grade, with_texts
-from core.labels import Policy, basis, label_qrels, override
-from core.leaderboard import leaderboard, leaderboard_per
-from core.project import Project, judgments, rankings
-from core.review import ratings_effect, read_passage
-from core.types import GraderSpec, Query, Question, Subtopic
+from exam_workbench import bank
+from exam_workbench.catalogue import find_grader
+from exam_workbench.errors import Report
+from exam_workbench.exchange import Options, graded_file, import_files
+from exam_workbench.formats import Source, detect
+from exam_workbench.formats.car_outlines import outline_of
+from exam_workbench.formats.queries import read_queries
+from exam_workbench.formats.source import Refused
+from exam_workbench.formats.tqa import read_tqa
+from exam_workbench.grading import make_plan
+from exam_workbench.grading.pairs import pairs_to_grade, with_texts
+from exam_workbench.labels import Policy, basis, label_qrels, override
+from exam_workbench.leaderboard import leaderboard, leaderboard_per
+from exam_workbench.project import Project, judgments, rankings
+from exam_workbench.review import ratings_effect, read_passage
+from exam_workbench.types import GraderSpec, Query, Question, Subtopic
 from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
 from tests.made.projects import SPEC, fill, made_project, new_project

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core import cli
-from core.exchange import CHECKS, check, checking
-from core.exchange.checking import Check
-from core.project import Project, open_project
+from exam_workbench import cli
+from exam_workbench.exchange import CHECKS, check, checking
+from exam_workbench.exchange.checking import Check
+from exam_workbench.project import Project, open_project
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of, made_project
 from tests.made.refusals import mentions

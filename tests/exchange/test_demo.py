@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from core.bank import bank_for
-from core.exchange import import_files, is_demo, make_demo
-from core.exchange.demo import FILES
-from core.formats import Source
-from core.pipelines import exam_items
-from core.project import Project, open_project
-from core.types import GraderSpec
+from exam_workbench.bank import bank_for
+from exam_workbench.exchange import import_files, is_demo, make_demo
+from exam_workbench.exchange.demo import FILES
+from exam_workbench.formats import Source
+from exam_workbench.pipelines import exam_items
+from exam_workbench.project import Project, open_project
+from exam_workbench.types import GraderSpec
 
 ANY_GRADER = GraderSpec("any", "self-rating", "")
 

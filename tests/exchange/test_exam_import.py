@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.errors import FileError, Report
-from core.exchange import Options, import_files
-from core.formats import Source, detect, exam
-from core.pipelines import exam_items
-from core.project import Project, add_passages, open_project, retrieved
-from core.types import Passage
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError, Report
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import Source, detect, exam
+from exam_workbench.pipelines import exam_items
+from exam_workbench.project import Project, add_passages, open_project, retrieved
+from exam_workbench.types import Passage
 from tests.made.projects import new_project
 from tests.made.refusals import refusal
 

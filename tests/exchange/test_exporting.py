@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import question_text_key
-from core.catalogue import put_grader
-from core.errors import Report
-from core.exchange import (
+from exam_workbench import bank
+from exam_workbench.bank import question_text_key
+from exam_workbench.catalogue import put_grader
+from exam_workbench.errors import Report
+from exam_workbench.exchange import (
     Options,
     bank_csv,
     bank_jsonl,
@@ -28,12 +28,12 @@ from core.exchange import (
     qrels,
     qrels_counts,
 )
-from core.formats import Source, read_boards
-from core.grading.grades import add_outcomes
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.project import Project, add_queries
-from core.types import Grade, GraderSpec, Query, Question, Subtopic
+from exam_workbench.formats import Source, read_boards
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, add_queries
+from exam_workbench.types import Grade, GraderSpec, Query, Question, Subtopic
 from tests.made.projects import fill, grade, judge, made_project, new_project
 from tests.made.refusals import refusal
 

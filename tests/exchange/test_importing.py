@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import kept_questions, saving
-from core.catalogue import graders
-from core.errors import FileError, InputError
-from core.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
-from core.exchange.rules import with_rows
-from core.formats import KINDS_OF_FILE, Source
-from core.leaderboard import leaderboard
-from core.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import kept_questions, saving
+from exam_workbench.catalogue import graders
+from exam_workbench.errors import FileError, InputError
+from exam_workbench.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
+from exam_workbench.exchange.rules import with_rows
+from exam_workbench.formats import KINDS_OF_FILE, Source
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
+from exam_workbench.types import Question
 from tests.made.projects import fill, made_project, new_project
 from tests.made.refusals import mentions, refusal
 

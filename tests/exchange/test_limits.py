@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.errors import FileError, Report
-from core.exchange import Options, import_files
-from core.formats import Source, json_shape, read_small, source
-from core.formats.source import parse_json
-from core.limits import LIMITS, limit
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.errors import FileError, Report
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import Source, json_shape, read_small, source
+from exam_workbench.formats.source import parse_json
+from exam_workbench.limits import LIMITS, limit
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal
 
@@ -133,10 +133,10 @@ IMPORTS = """
 import json, os, resource, signal, sys
 from pathlib import Path
 import duckdb, pyarrow
-from core.errors import WorkbenchError
-from core.exchange import import_files
-from core.formats import Source
-from core.project import open_project
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import open_project
 
 def kibibytes(name):
     return int(open("/proc/self/status").read().split(name + ":")[1].split()[0])

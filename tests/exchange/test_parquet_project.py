@@ -13,18 +13,27 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank, cli
-from core.bank import put_draft
-from core.catalogue import put_grader
-from core.errors import FileError
-from core.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
-from core.exchange.parquet.manifest import MANIFEST
-from core.exchange.parquet.project import CACHES, SECRETS
-from core.grading.grades import add_outcomes
-from core.labels import Policy, override, overrides, withdraw
-from core.leaderboard import leaderboard
-from core.project import MARK, Project, add_passages, add_queries, create, migrations, open_project, set_pool_depth
-from core.types import Grade, Passage, Query, Question, Subtopic
+from exam_workbench import bank, cli
+from exam_workbench.bank import put_draft
+from exam_workbench.catalogue import put_grader
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
+from exam_workbench.exchange.parquet.manifest import MANIFEST
+from exam_workbench.exchange.parquet.project import CACHES, SECRETS
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, override, overrides, withdraw
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import (
+    MARK,
+    Project,
+    add_passages,
+    add_queries,
+    create,
+    migrations,
+    open_project,
+    set_pool_depth,
+)
+from exam_workbench.types import Grade, Passage, Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, grade, judge, made_project
 from tests.made.refusals import mentions, refusal
 
@@ -207,7 +216,7 @@ def with_other_rows(folder: Path) -> None:
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
     """Let the manifest say of a table's file what is true, but for the number of rows."""
-    from core.exchange.parquet.manifest import sha256
+    from exam_workbench.exchange.parquet.manifest import sha256
 
     file = folder / f"{name}.parquet"
     tables = json.loads((folder / MANIFEST).read_text())["tables"]

@@ -19,11 +19,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from core import bank, cli
-from core.bank import put_draft, question_text_key
-from core.catalogue import put_grader
-from core.errors import ProjectError, Report
-from core.exchange import (
+from exam_workbench import bank, cli
+from exam_workbench.bank import put_draft, question_text_key
+from exam_workbench.catalogue import put_grader
+from exam_workbench.errors import ProjectError, Report
+from exam_workbench.exchange import (
     Manifest,
     Options,
     bundle,
@@ -37,12 +37,12 @@ from core.exchange import (
     read_manifest,
     reproduce,
 )
-from core.exchange.publication import Publication
-from core.exchange.zipping import write_zip
-from core.formats import Source, read_boards
-from core.grading.grades import add_outcomes
-from core.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
-from core.project import (
+from exam_workbench.exchange.publication import Publication
+from exam_workbench.exchange.zipping import write_zip
+from exam_workbench.formats import Source, read_boards
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
+from exam_workbench.project import (
     Project,
     add_passages,
     add_queries,
@@ -52,8 +52,8 @@ from core.project import (
     set_pool_depth,
     write_runs,
 )
-from core.project.runs import stage_rankings
-from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.projects import (
     SPEC,
     File,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core.exchange import exporting, import_files
-from core.formats import Source
-from core.labels import Policy
-from core.leaderboard import compare, leaderboard
-from core.project import Project
+from exam_workbench.exchange import exporting, import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.project import Project
 from tests.made import collections
 from tests.made.projects import examples, new_project
 
@@ -54,7 +54,7 @@ def test_a_graded_file_arrives_whole(dl23: Project) -> None:
 
 
 def test_questions_without_text_are_kept_and_named_by_id(dl23: Project) -> None:
-    from core import bank
+    from exam_workbench import bank
 
     found = bank.questions(dl23, query_id="q18")
     assert len(found) == 20

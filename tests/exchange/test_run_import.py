@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import FileError, Problem, Report
-from core.exchange import Options, import_files, run_import
-from core.formats import Source, read_run_lines
-from core.formats.trec_run import write_run
-from core.project import Project, rankings
-from core.types import Ranked
+from exam_workbench.errors import FileError, Problem, Report
+from exam_workbench.exchange import Options, import_files, run_import
+from exam_workbench.formats import Source, read_run_lines
+from exam_workbench.formats.trec_run import write_run
+from exam_workbench.project import Project, rankings
+from exam_workbench.types import Ranked
 from tests.formats.test_formats import ids, scores, source_of, words
 from tests.made.projects import examples, new_project
 from tests.made.refusals import coded, mentions, refusal

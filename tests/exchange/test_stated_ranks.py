@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core.exchange import Options, graded_file, import_files
-from core.formats import Source
-from core.leaderboard import cover_curves, leaderboard
-from core.project import Project, set_pool_depth, write_runs
-from core.project.runs import by_rank, stage_rankings
-from core.types import Question, Ranked
+from exam_workbench.exchange import Options, graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.leaderboard import cover_curves, leaderboard
+from exam_workbench.project import Project, set_pool_depth, write_runs
+from exam_workbench.project.runs import by_rank, stage_rankings
+from exam_workbench.types import Question, Ranked
 from tests.made.projects import examples, fill, judge, new_project
 
 MEASURES = ("AP", "nDCG@10", "P@5", "R@10", "Rprec", "RR", "Bpref", "Judged@10")

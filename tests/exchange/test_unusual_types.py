@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.cli import run
-from core.errors import FileError, InputError, Report
-from core.exchange.parquet import project
-from core.exchange.parquet.manifest import Table
-from core.formats import Source, detect, read_replies
-from core.graders import NOTHING_USED, read_grades
-from core.graders.pair_files import grade_columns
-from core.leaderboard import GradeFiles, leaderboard_of_files
-from core.project import migrations
-from core.types import Grade
+from exam_workbench.cli import run
+from exam_workbench.errors import FileError, InputError, Report
+from exam_workbench.exchange.parquet import project
+from exam_workbench.exchange.parquet.manifest import Table
+from exam_workbench.formats import Source, detect, read_replies
+from exam_workbench.graders import NOTHING_USED, read_grades
+from exam_workbench.graders.pair_files import grade_columns
+from exam_workbench.leaderboard import GradeFiles, leaderboard_of_files
+from exam_workbench.project import migrations
+from exam_workbench.types import Grade
 from tests.made.fuzz_parquet import check, copied, exported, fit
 from tests.made.odd_parquet import ODD
 from tests.made.once import made_once

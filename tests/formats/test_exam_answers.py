@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError, Report
-from core.formats import Source, detect, read_factors, read_matrix, read_samples, write_matrix
+from exam_workbench.errors import FileError, Report
+from exam_workbench.formats import Source, detect, read_factors, read_matrix, read_samples, write_matrix
 from tests.made.refusals import refusal
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import Report
-from core.formats import (
+from exam_workbench.errors import Report
+from exam_workbench.formats import (
     KINDS_OF_FILE,
     Source,
     detect,
@@ -26,12 +26,12 @@ from core.formats import (
     write_board_latex,
     write_board_tsv,
 )
-from core.formats.graded import read_graded, write_graded
-from core.formats.passages import read_passages, write_passages
-from core.formats.queries import read_queries, write_queries
-from core.formats.question_bank import write_bank, write_bank_csv
-from core.formats.trec_qrels import read_qrels, write_qrels
-from core.types import (
+from exam_workbench.formats.graded import read_graded, write_graded
+from exam_workbench.formats.passages import read_passages, write_passages
+from exam_workbench.formats.queries import read_queries, write_queries
+from exam_workbench.formats.question_bank import write_bank, write_bank_csv
+from exam_workbench.formats.trec_qrels import read_qrels, write_qrels
+from exam_workbench.types import (
     KINDS,
     GradeColumns,
     GradedQuery,

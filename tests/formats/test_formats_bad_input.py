@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError, Problem, Report
-from core.formats import KINDS_OF_FILE, Source, detect, read_run_lines, source
-from core.formats.graded import read_graded
-from core.formats.source import Limits, open_lines
-from core.formats.trec_qrels import write_qrels
+from exam_workbench.errors import FileError, Problem, Report
+from exam_workbench.formats import KINDS_OF_FILE, Source, detect, read_run_lines, source
+from exam_workbench.formats.graded import read_graded
+from exam_workbench.formats.source import Limits, open_lines
+from exam_workbench.formats.trec_qrels import write_qrels
 from tests.made.refusals import check_error, check_problem, coded, refusal
 
 

@@ -15,14 +15,23 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from core.errors import Report, WorkbenchError
-from core.exchange import import_files
-from core.formats import Source, detect, read_bank, read_boards, read_factors, read_matrix, read_run_lines, unrecognised
-from core.formats.passages import read_passages
-from core.formats.queries import read_queries
-from core.formats.trec_qrels import read_qrels
-from core.project import Project, add_passages, add_queries
-from core.types import Passage, Query
+from exam_workbench.errors import Report, WorkbenchError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import (
+    Source,
+    detect,
+    read_bank,
+    read_boards,
+    read_factors,
+    read_matrix,
+    read_run_lines,
+    unrecognised,
+)
+from exam_workbench.formats.passages import read_passages
+from exam_workbench.formats.queries import read_queries
+from exam_workbench.formats.trec_qrels import read_qrels
+from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.types import Passage, Query
 from tests.made.projects import examples, new_project
 
 FILES = examples(200)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError, Report
-from core.formats import Source, detect, read_answer_verdicts, read_answers, read_bank, read_responses
-from core.formats.passages import read_passages
-from core.formats.queries import read_queries
-from core.types import Passage, Query
+from exam_workbench.errors import FileError, Report
+from exam_workbench.formats import Source, detect, read_answer_verdicts, read_answers, read_bank, read_responses
+from exam_workbench.formats.passages import read_passages
+from exam_workbench.formats.queries import read_queries
+from exam_workbench.types import Passage, Query
 
 
 def source(*rows: dict[str, Any], name: str = "f.jsonl") -> Source:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import Report
-from core.formats import graded, repeated_ratings
-from core.formats.graded import read_graded
-from core.formats.repeated_ratings import RepeatedRatings
-from core.formats.source import Refused, Source
+from exam_workbench.errors import Report
+from exam_workbench.formats import graded, repeated_ratings
+from exam_workbench.formats.graded import read_graded
+from exam_workbench.formats.repeated_ratings import RepeatedRatings
+from exam_workbench.formats.source import Refused, Source
 from tests.made.projects import examples
 
 few = settings(max_examples=examples(40))

@@ -7,14 +7,14 @@ from itertools import permutations
 
 import pytest
 
-from core.errors import FileError, InputError, Report
-from core.exchange import Options, import_files
-from core.formats import Source, detect, read_boards, read_run_lines
-from core.formats.queries import read_queries
-from core.formats.trec_qrels import read_qrels
-from core.leaderboard import compare, leaderboard
-from core.project import Project, add_queries, boards
-from core.types import Board, Judgment, Query
+from exam_workbench.errors import FileError, InputError, Report
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import Source, detect, read_boards, read_run_lines
+from exam_workbench.formats.queries import read_queries
+from exam_workbench.formats.trec_qrels import read_qrels
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.project import Project, add_queries, boards
+from exam_workbench.types import Board, Judgment, Query
 
 SEPARATORS = "\t,; "
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import Report
-from core.formats import graded
-from core.formats.graded import read_graded
-from core.formats.source import Refused, Source
-from core.formats.usual_form import parse_usual
-from core.types import RankedColumns
+from exam_workbench.errors import Report
+from exam_workbench.formats import graded
+from exam_workbench.formats.graded import read_graded
+from exam_workbench.formats.source import Refused, Source
+from exam_workbench.formats.usual_form import parse_usual
+from exam_workbench.types import RankedColumns
 from tests.made.projects import examples
 
 few = settings(max_examples=examples(40))

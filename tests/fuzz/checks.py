@@ -16,17 +16,17 @@ from types import FrameType
 
 from hypothesis import HealthCheck, Phase, settings
 
-from core import bank
-from core.errors import FileError, InputError, Report, WorkbenchError
-from core.exchange import Options, downloads, exporting, import_files
-from core.formats import Source, read_bank, read_boards, read_run_lines
-from core.formats.graded import read_graded, write_graded
-from core.formats.trec_qrels import read_qrels
-from core.labels import Policy, basis, labels
-from core.leaderboard import leaderboard
-from core.project import Cursor, Project, boards, open_project, sources
-from core.project.database import GIVEN_UP
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.errors import FileError, InputError, Report, WorkbenchError
+from exam_workbench.exchange import Options, downloads, exporting, import_files
+from exam_workbench.formats import Source, read_bank, read_boards, read_run_lines
+from exam_workbench.formats.graded import read_graded, write_graded
+from exam_workbench.formats.trec_qrels import read_qrels
+from exam_workbench.labels import Policy, basis, labels
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Cursor, Project, boards, open_project, sources
+from exam_workbench.project.database import GIVEN_UP
+from exam_workbench.types import Question
 from tests.made.projects import examples, fill, judge, made_project
 
 AUTHOR = "tester"

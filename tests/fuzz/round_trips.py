@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from core.errors import Report
-from core.formats import (
+from exam_workbench.errors import Report
+from exam_workbench.formats import (
     Source,
     exam,
     read_answer_verdicts,
@@ -25,16 +25,16 @@ from core.formats import (
     write_board_tsv,
     write_matrix,
 )
-from core.formats.answer_verdicts import write_answer_verdicts
-from core.formats.answers import write_answers
-from core.formats.graded import read_graded, write_graded
-from core.formats.passages import read_passages, write_passages
-from core.formats.queries import read_queries, write_queries
-from core.formats.question_bank import write_bank, write_bank_csv
-from core.formats.responses import write_responses
-from core.formats.trec_qrels import read_qrels, write_qrels
-from core.formats.trec_run import write_run
-from core.types import GradeColumns, Ranked
+from exam_workbench.formats.answer_verdicts import write_answer_verdicts
+from exam_workbench.formats.answers import write_answers
+from exam_workbench.formats.graded import read_graded, write_graded
+from exam_workbench.formats.passages import read_passages, write_passages
+from exam_workbench.formats.queries import read_queries, write_queries
+from exam_workbench.formats.question_bank import write_bank, write_bank_csv
+from exam_workbench.formats.responses import write_responses
+from exam_workbench.formats.trec_qrels import read_qrels, write_qrels
+from exam_workbench.formats.trec_run import write_run
+from exam_workbench.types import GradeColumns, Ranked
 from tests.fuzz.checks import one_line
 
 Reader = Callable[[Sequence[Source], Report], list[Any]]

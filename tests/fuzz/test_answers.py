@@ -8,8 +8,8 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.graders import ill_formed, parse_list, unanswerable
-from core.graders.reading.parsing import (
+from exam_workbench.graders import ill_formed, parse_list, unanswerable
+from exam_workbench.graders.reading.parsing import (
     Parsed,
     parse_json_answer,
     parse_json_rating,

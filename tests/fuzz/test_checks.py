@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import InputError
-from core.project import Project
+from exam_workbench.errors import InputError
+from exam_workbench.project import Project
 from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line, sound
 
 

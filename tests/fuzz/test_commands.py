@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from core.cli import cli
-from core.cli.reading import only_reads
-from core.project import open_project
+from exam_workbench.cli import cli
+from exam_workbench.cli.reading import only_reads
+from exam_workbench.project import open_project
 from tests.fuzz.checks import Bench, fuzzed, in_time, one_line
 from tests.fuzz.strategies import FORMS, LONE, File, files, texts
 from tests.made.shell import run_words

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core import bank, labels
-from core.bank import editing
-from core.errors import WorkbenchError
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.measures import MEASURES, parse_measure
-from core.project import Project, judging
-from core.types import Asked, GraderSpec, Question
+from exam_workbench import bank, labels
+from exam_workbench.bank import editing
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.measures import MEASURES, parse_measure
+from exam_workbench.project import Project, judging
+from exam_workbench.types import Asked, GraderSpec, Question
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
 from tests.fuzz.strategies import LONE, texts
 

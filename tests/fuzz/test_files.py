@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.exchange import Options, import_files
-from core.formats import KINDS_OF_FILE, Source, detect
-from core.project import Project
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import KINDS_OF_FILE, Source, detect
+from exam_workbench.project import Project
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, in_time, one_line, sound
 from tests.fuzz.corpus import CORPUS
 from tests.fuzz.round_trips import goes_round
@@ -85,8 +85,8 @@ def test_a_guess_is_a_known_kind(file: File, name: str | None) -> None:
 
 BOMBS = """
 import gzip, resource, sys
-from core.errors import Report
-from core.formats import Source
+from exam_workbench.errors import Report
+from exam_workbench.formats import Source
 from tests.fuzz.round_trips import ROUND_TRIPS
 from tests.fuzz.strategies import FORMS, written
 for size in (1, 8 << 20):

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from core.errors import InputError
-from core.graders import Prompt, built_in, fill, read_prompt, variables, write_prompt
-from core.graders.prompts.prompt import VARIABLES
+from exam_workbench.errors import InputError
+from exam_workbench.graders import Prompt, built_in, fill, read_prompt, variables, write_prompt
+from exam_workbench.graders.prompts.prompt import VARIABLES
 from tests.fuzz.checks import fuzzed, in_time, refused_well
 from tests.fuzz.strategies import RAW, damaged, texts
 

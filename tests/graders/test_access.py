@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.catalogue import grader_again, list_of_graders, save_named_grader, set_price
-from core.catalogue.named import fingerprints_of
-from core.cli import cli
-from core.errors import GradingError, InputError, WorkbenchError
-from core.graders import (
+from exam_workbench.catalogue import grader_again, list_of_graders, save_named_grader, set_price
+from exam_workbench.catalogue.named import fingerprints_of
+from exam_workbench.cli import cli
+from exam_workbench.errors import GradingError, InputError, WorkbenchError
+from exam_workbench.graders import (
     OWNER,
     VISITOR,
     Access,
@@ -30,13 +30,13 @@ from core.graders import (
     try_pair,
     unshared_localhost,
 )
-from core.graders.access import access, endpoints
-from core.graders.access import keys as secret_keys
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.graders.local.loading import model_identity
-from core.grading import Request, run_job, trial_control
-from core.project import Project
-from core.types import Asked, GraderSpec, Question
+from exam_workbench.graders.access import access, endpoints
+from exam_workbench.graders.access import keys as secret_keys
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders.local.loading import model_identity
+from exam_workbench.grading import Request, run_job, trial_control
+from exam_workbench.project import Project
+from exam_workbench.types import Asked, GraderSpec, Question
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill
 from tests.made.refusals import check_error, mentions, refusal

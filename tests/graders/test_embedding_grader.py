@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import GradingError
-from core.graders import GRADERS, Control, Pair, make_grader
-from core.graders.embedding import grader as embedding
-from core.graders.embedding import minilm
-from core.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
-from core.types import KINDS, Asked, Grade
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import GRADERS, Control, Pair, make_grader
+from exam_workbench.graders.embedding import grader as embedding
+from exam_workbench.graders.embedding import minilm
+from exam_workbench.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
+from exam_workbench.types import KINDS, Asked, Grade
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 
@@ -202,7 +202,7 @@ def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_importing_and_making_the_grader_loads_no_model_library() -> None:
     code = (
-        "import sys; from core.graders import make_grader; make_grader('embedding', {}).spec.fingerprint;"
+        "import sys; from exam_workbench.graders import make_grader; make_grader('embedding', {}).spec.fingerprint;"
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'sentence_transformers')))"
     )
     root = Path(__file__).resolve().parents[2]

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import GradingError
-from core.graders import Control, Outcome
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.graders.endpoint.chat import objection
-from core.graders.endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
-from core.graders.endpoint.session import SILENT_PAIRS
-from core.types import Grade
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Control, Outcome
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders.endpoint.chat import objection
+from exam_workbench.graders.endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
+from exam_workbench.graders.endpoint.session import SILENT_PAIRS
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,
     drive,

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from core import limits
-from core.graders import Control, Price, said_of_models
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.graders.endpoint.retry import told_wait
-from core.graders.reading.driving import complete
-from core.graders.reading.model_names import is_version_of
-from core.types import Grade
+from exam_workbench import limits
+from exam_workbench.graders import Control, Price, said_of_models
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders.endpoint.retry import told_wait
+from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.reading.model_names import is_version_of
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import KEY, drive, make, only, pairs, prompt, question, until
 from tests.made.endpoint_server import (
     EndpointServer,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import GradingError
-from core.graders import Call, Control, Prompt
-from core.graders.endpoint.chat import objection
-from core.graders.endpoint.retry import told_wait
-from core.graders.endpoint.session import BARRED_PASSAGES, SILENT_PAIRS
-from core.types import Grade
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Call, Control, Prompt
+from exam_workbench.graders.endpoint.chat import objection
+from exam_workbench.graders.endpoint.retry import told_wait
+from exam_workbench.graders.endpoint.session import BARRED_PASSAGES, SILENT_PAIRS
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,
     RATE,

@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from core.errors import GradingError
-from core.graders import Awaited, Control
-from core.graders.endpoint.absence import LONGEST_PAUSE, Absence
-from core.graders.endpoint.session import SILENT_PAIRS, TRIES_ALONE
-from core.types import Grade
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Awaited, Control
+from exam_workbench.graders.endpoint.absence import LONGEST_PAUSE, Absence
+from exam_workbench.graders.endpoint.session import SILENT_PAIRS, TRIES_ALONE
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt, until
 from tests.made.endpoint_server import (
     Behaviour,

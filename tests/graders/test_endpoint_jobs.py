@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from core.graders import Call, Control, Outcome, Pair, Price, Steps
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.types import Grade
+from exam_workbench.graders import Call, Control, Outcome, Pair, Price, Steps
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     FREE,
     drive,

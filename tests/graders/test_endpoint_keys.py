@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import GradingError, InputError
-from core.graders import Control, acting, naming
-from core.graders.access import keys as secret_keys
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.graders.endpoint.redaction import redact
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.graders import Control, acting, naming
+from exam_workbench.graders.access import keys as secret_keys
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders.endpoint.redaction import redact
 from tests.made.endpoint_calls import (
     KEY,
     drive,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import GradingError
-from core.graders import Control
-from core.graders.endpoint import ask, back_end
-from core.graders.endpoint.retry import Pace
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Control
+from exam_workbench.graders.endpoint import ask, back_end
+from exam_workbench.graders.endpoint.retry import Pace
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, hang, rate, status
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import Call, Control, built_in
-from core.graders.reading.answers import is_of_schema
-from core.graders.reading.calls import Form
-from core.graders.reading.driving import complete
-from core.graders.reading.methods import direct
-from core.types import Asked
+from exam_workbench.graders import Call, Control, built_in
+from exam_workbench.graders.reading.answers import is_of_schema
+from exam_workbench.graders.reading.calls import Form
+from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.reading.methods import direct
+from exam_workbench.types import Asked
 from tests.made.endpoint_calls import (
     FREE,
     RATE,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.graders import Control, Price, Tokens, make_grader
-from core.graders.endpoint.chat import told_tokens
+from exam_workbench.graders import Control, Price, Tokens, make_grader
+from exam_workbench.graders.endpoint.chat import told_tokens
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, only, pairs
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.refusals import refusal

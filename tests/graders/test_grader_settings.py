@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import torch
 
-from core.catalogue import grader_again
-from core.errors import GradingError, InputError
-from core.graders import Call, Control, ReadingGrader, built_in, fill, make_grader, remade_from
-from core.graders.local import loading as local_loading
-from core.graders.local.back_end import TransformersBackEnd
-from core.graders.local.loading import load_model, resolved_dtype
-from core.graders.reading.driving import complete
-from core.grading import Request, make_plan, run_job
-from core.project import Project
-from core.types import Asked, Grade, Question
+from exam_workbench.catalogue import grader_again
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.graders import Call, Control, ReadingGrader, built_in, fill, make_grader, remade_from
+from exam_workbench.graders.local import loading as local_loading
+from exam_workbench.graders.local.back_end import TransformersBackEnd
+from exam_workbench.graders.local.loading import load_model, resolved_dtype
+from exam_workbench.graders.reading.driving import complete
+from exam_workbench.grading import Request, make_plan, run_job
+from exam_workbench.project import Project
+from exam_workbench.types import Asked, Grade, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, going_on
 from tests.made.projects import fill as fill_project
 from tests.made.refusals import refusal

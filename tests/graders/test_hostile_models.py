@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 import torch
 
-from core.errors import GradingError
-from core.graders import Call, Control, Prompt
-from core.graders.local import templates
-from core.graders.local.back_end import TransformersBackEnd
-from core.graders.local.loading import explain
-from core.graders.local.templates import fill_chat_template
-from core.graders.reading.driving import complete
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Call, Control, Prompt
+from exam_workbench.graders.local import templates
+from exam_workbench.graders.local.back_end import TransformersBackEnd
+from exam_workbench.graders.local.loading import explain
+from exam_workbench.graders.local.templates import fill_chat_template
+from exam_workbench.graders.reading.driving import complete
 from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
 
 ROOT = Path(__file__).resolve().parents[2]

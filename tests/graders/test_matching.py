@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graders import ill_formed
-from core.graders.reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
-from core.graders.reading.parsing import UNANSWERABLE
-from core.text import STOP_WORDS, normalise
+from exam_workbench.graders import ill_formed
+from exam_workbench.graders.reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
+from exam_workbench.graders.reading.parsing import UNANSWERABLE
+from exam_workbench.text import STOP_WORDS, normalise
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from core.graders import Call, Completion, Prompt, Steps, built_in, fill
-from core.graders.prompts.prompt import fenced
-from core.graders.reading.methods import (
+from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in, fill
+from exam_workbench.graders.prompts.prompt import fenced
+from exam_workbench.graders.reading.methods import (
     CONTAINED,
     answer,
     choice_by_letter,
@@ -22,8 +22,8 @@ from core.graders.reading.methods import (
     verify_check,
     word_match_check,
 )
-from core.graders.reading.parsing import UNDECIDED
-from core.types import Asked, Grade
+from exam_workbench.graders.reading.parsing import UNDECIDED
+from exam_workbench.types import Asked, Grade
 from tests.made.injections import INJECTIONS, Injection
 
 PASSAGE = "In very wet times the water table rises."

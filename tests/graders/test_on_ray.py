@@ -15,12 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FileError, GradingError, InputError
-from core.formats import PARQUET, Source
-from core.graders import NOTHING_USED, Grader, Usage, grade_plan, holds_grades, make_grader, read_grades, remade_from
-from core.graders.on_ray import GraderOnWorker, _set_damaged_aside, check_vllm_calls, vllm_reply, vllm_request
-from core.graders.pair_files import KEY, grade_columns, planned_grader
-from core.grading import (
+from exam_workbench.errors import FileError, GradingError, InputError
+from exam_workbench.formats import PARQUET, Source
+from exam_workbench.graders import (
+    NOTHING_USED,
+    Grader,
+    Usage,
+    grade_plan,
+    holds_grades,
+    make_grader,
+    read_grades,
+    remade_from,
+)
+from exam_workbench.graders.on_ray import GraderOnWorker, _set_damaged_aside, check_vllm_calls, vllm_reply, vllm_request
+from exam_workbench.graders.pair_files import KEY, grade_columns, planned_grader
+from exam_workbench.grading import (
     Request,
     Scope,
     jobs,
@@ -31,10 +40,10 @@ from core.grading import (
     usual_settings,
     write_missing,
 )
-from core.grading.pairs import pairs_to_grade
-from core.grading.replies import Taking
-from core.project import Project, open_project
-from core.types import Grade, GraderSpec, Question
+from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.grading.replies import Taking
+from exam_workbench.project import Project, open_project
+from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on

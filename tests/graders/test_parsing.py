@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graders import ill_formed, parse_list, unanswerable
-from core.graders.reading.parsing import (
+from exam_workbench.graders import ill_formed, parse_list, unanswerable
+from exam_workbench.graders.reading.parsing import (
     NO_JSON,
     NO_RATING,
     SERVICE,

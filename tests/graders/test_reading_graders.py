@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, catalogue
-from core.catalogue import named as named_graders
-from core.catalogue import prices, set_price
-from core.exchange import graded_file, import_files
-from core.formats import Source
-from core.graders import (
+from exam_workbench import bank, catalogue
+from exam_workbench.catalogue import named as named_graders
+from exam_workbench.catalogue import prices, set_price
+from exam_workbench.exchange import graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.graders import (
     Price,
     Prompt,
     ReadingGrader,
@@ -26,17 +26,26 @@ from core.graders import (
     try_pair,
     write_prompt,
 )
-from core.graders.endpoint.chat import AROUND_PROMPT
-from core.graders.reading.injections import INJECTIONS
-from core.graders.reading.parsing import RULES_VERSION
-from core.grading import Progress, Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
-from core.grading.pairs import pairs_to_grade, with_texts
-from core.grading.price_tag import first_prompt
-from core.labels import Policy, basis, coverage, labels, override
-from core.leaderboard import leaderboard
-from core.project import Project, add_queries
-from core.review import changes
-from core.types import Asked, Query, Question
+from exam_workbench.graders.endpoint.chat import AROUND_PROMPT
+from exam_workbench.graders.reading.injections import INJECTIONS
+from exam_workbench.graders.reading.parsing import RULES_VERSION
+from exam_workbench.grading import (
+    Progress,
+    Request,
+    Scope,
+    make_plan,
+    pair_to_try,
+    price_tag,
+    questions_to_try,
+    run_job,
+)
+from exam_workbench.grading.pairs import pairs_to_grade, with_texts
+from exam_workbench.grading.price_tag import first_prompt
+from exam_workbench.labels import Policy, basis, coverage, labels, override
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, add_queries
+from exam_workbench.review import changes
+from exam_workbench.types import Asked, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import refusal

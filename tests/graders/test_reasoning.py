@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from core.graders import parse_list, without_thoughts
-from core.graders.prompts.prompt import built_in
-from core.graders.reading.answers import is_of_schema, read
-from core.graders.reading.calls import Call, Completion
-from core.graders.reading.parsing import (
+from exam_workbench.graders import parse_list, without_thoughts
+from exam_workbench.graders.prompts.prompt import built_in
+from exam_workbench.graders.reading.answers import is_of_schema, read
+from exam_workbench.graders.reading.calls import Call, Completion
+from exam_workbench.graders.reading.parsing import (
     Parsed,
     parse_json_answer,
     parse_json_rating,
@@ -20,9 +20,9 @@ from core.graders.reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from core.graders.reading.reasoning import opened_reasoning, reasoning_length
-from core.graders.reading.settled import settled
-from core.pipelines.item_parsing import ParsedItem, parse_item
+from exam_workbench.graders.reading.reasoning import opened_reasoning, reasoning_length
+from exam_workbench.graders.reading.settled import settled
+from exam_workbench.pipelines.item_parsing import ParsedItem, parse_item
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from core.graders import Control, make_grader
-from core.types import Asked, Grade
+from exam_workbench.graders import Control, make_grader
+from exam_workbench.types import Asked, Grade
 from tests.made.tiny_models import build_tiny_causal, shared_model
 
 READY_SECONDS = 120

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.catalogue import set_price
-from core.errors import GradingError
-from core.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
-from core.graders.endpoint.batches import BatchEndpoint
-from core.grading import (
+from exam_workbench.catalogue import set_price
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
+from exam_workbench.graders.endpoint.batches import BatchEndpoint
+from exam_workbench.grading import (
     Request,
     call_batches,
     cancel,
@@ -26,9 +26,9 @@ from core.grading import (
     step,
     waiting_jobs,
 )
-from core.grading.jobs import Job
-from core.grading.scope import EVERYTHING, Scope
-from core.project import Project
+from exam_workbench.grading.jobs import Job
+from exam_workbench.grading.scope import EVERYTHING, Scope
+from exam_workbench.project import Project
 from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status

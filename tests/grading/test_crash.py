@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from core.graders import Control, ReadingGrader, fill, make_grader
-from core.grading import Progress, Request, close_interrupted, jobs, make_plan, price_tag, run_job
-from core.grading.batches import run_batches
-from core.project import Project, open_project, set_pool_depth
-from core.types import Asked, Question
+from exam_workbench.graders import Control, ReadingGrader, fill, make_grader
+from exam_workbench.grading import Progress, Request, close_interrupted, jobs, make_plan, price_tag, run_job
+from exam_workbench.grading.batches import run_batches
+from exam_workbench.project import Project, open_project, set_pool_depth
+from exam_workbench.types import Asked, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
 from tests.made.projects import examples, new_project
 from tests.made.projects import fill as fill_project
@@ -74,7 +74,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.long
 def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["core.grading", "core.graders", "openai"])
+    context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(7)
     killed = 0
     with EndpointServer(moody, latency=0.02) as server:
@@ -156,7 +156,7 @@ class Executioner:
 @pytest.mark.long
 def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["core.grading", "core.graders", "openai"])
+    context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(11)
     project = new_project(tmp_path / "batches.duckdb")
     questions = [Question(f"q/{i}", "q", f"Question {i}?") for i in range(BATCH_SIZE)]

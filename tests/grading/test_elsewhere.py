@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import FileError
-from core.exchange import import_files
-from core.formats import Source
-from core.graders import Grader, acting, make_grader, naming
-from core.grading import Request, jobs, make_plan, run_job, take_in, write_missing
-from core.grading.replies import TakenIn
-from core.project import Project, add_passages
-from core.types import Passage, Question
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.graders import Grader, acting, make_grader, naming
+from exam_workbench.grading import Request, jobs, make_plan, run_job, take_in, write_missing
+from exam_workbench.grading.replies import TakenIn
+from exam_workbench.project import Project, add_passages
+from exam_workbench.types import Passage, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from core import bank
-from core.catalogue import StoredGrader, find_grader, put_grader
-from core.cli import cli
-from core.graders import USES, built_in
-from core.grading import (
+from exam_workbench import bank
+from exam_workbench.catalogue import StoredGrader, find_grader, put_grader
+from exam_workbench.cli import cli
+from exam_workbench.graders import USES, built_in
+from exam_workbench.grading import (
     LeftOut,
     Request,
     Scope,
@@ -27,11 +27,11 @@ from core.grading import (
     reasons,
     run_job,
 )
-from core.grading.failures import DEFAULTS
-from core.grading.grades import add_outcomes
-from core.grading.pairs import pairs_to_grade
-from core.project import Project, add_queries
-from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
+from exam_workbench.grading.failures import DEFAULTS
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.project import Project, add_queries
+from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
 from tests.made.projects import SPEC, copy_of, fill
 from tests.made.refusals import refusal

@@ -14,19 +14,19 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.bank import STATES, accept, edit_proposal, empty_generations, marks, proposals, put_back, reject
-from core.bank.proposals import provenance
-from core.bank.repeats import normalised
-from core.catalogue import save_prompt
-from core.cli import cli
-from core.errors import GradingError, InputError
-from core.graders import CUT_OFF, EMPTY, Control, built_in
-from core.grading import Report, draft_answer_key, job_control, make_drafter, passages_for_key, suggest
-from core.grading.drafting import Drafter
-from core.labels import Policy
-from core.project import Project, add_passages, add_queries, open_project
-from core.types import Passage, Query, Question, Subtopic
+from exam_workbench import bank
+from exam_workbench.bank import STATES, accept, edit_proposal, empty_generations, marks, proposals, put_back, reject
+from exam_workbench.bank.proposals import provenance
+from exam_workbench.bank.repeats import normalised
+from exam_workbench.catalogue import save_prompt
+from exam_workbench.cli import cli
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.graders import CUT_OFF, EMPTY, Control, built_in
+from exam_workbench.grading import Report, draft_answer_key, job_control, make_drafter, passages_for_key, suggest
+from exam_workbench.grading.drafting import Drafter
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, add_passages, add_queries, open_project
+from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status, too_many
 from tests.made.projects import copy_of, grade, judge
 from tests.made.refusals import mentions, refusal
@@ -97,7 +97,7 @@ def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) ->
 def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_at_once(
     sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.graders.endpoint.absence.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("exam_workbench.graders.endpoint.absence.FIRST_PAUSE", 0.01)
     calls = count()
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []

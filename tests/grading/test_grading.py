@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import drafted_edits, put_draft, save_drafts
-from core.errors import GradingError, WorkbenchError
-from core.graders import Control, Outcome, Pair
-from core.grading import (
+from exam_workbench import bank
+from exam_workbench.bank import drafted_edits, put_draft, save_drafts
+from exam_workbench.errors import GradingError, WorkbenchError
+from exam_workbench.graders import Control, Outcome, Pair
+from exam_workbench.grading import (
     BackgroundJob,
     Plan,
     Progress,
@@ -34,11 +34,11 @@ from core.grading import (
     run_job,
     start_job,
 )
-from core.grading.pairs import pairs_to_grade
-from core.labels import Policy, basis, readiness
-from core.project import Project, add_passages, open_project, pool_depth, refresh_pool
-from core.review import changes
-from core.types import Asked, Grade, GraderSpec, Passage, Question
+from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.labels import Policy, basis, readiness
+from exam_workbench.project import Project, add_passages, open_project, pool_depth, refresh_pool
+from exam_workbench.review import changes
+from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import mentions, refusal
 
@@ -434,9 +434,9 @@ def test_a_background_job_that_cannot_start_says_why(filled: Project):
 KILLED = """
     import sys
     from pathlib import Path
-    from core import grading
-    from core.grading import carrying
-    from core.project import open_project
+    from exam_workbench import grading
+    from exam_workbench.grading import carrying
+    from exam_workbench.project import open_project
     from tests.grading.test_grading import HashGrader
 
     def wait_to_be_killed(number):

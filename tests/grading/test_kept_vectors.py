@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import bank
-from core.bank import counts
-from core.cli import cli
-from core.exchange import export_project, import_project
-from core.graders import Kept, make_grader
-from core.graders.embedding import grader as embedding
-from core.graders.embedding import minilm
-from core.graders.embedding.grader import EncodingCache
-from core.grading import Progress, Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
-from core.grading.kept_vectors import ProjectVectors
-from core.project import Project, open_project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import counts
+from exam_workbench.cli import cli
+from exam_workbench.exchange import export_project, import_project
+from exam_workbench.graders import Kept, make_grader
+from exam_workbench.graders.embedding import grader as embedding
+from exam_workbench.graders.embedding import minilm
+from exam_workbench.graders.embedding.grader import EncodingCache
+from exam_workbench.grading import Progress, Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
+from exam_workbench.grading.kept_vectors import ProjectVectors
+from exam_workbench.project import Project, open_project
+from exam_workbench.types import Question
 from tests.made.engine_failure import break_database
 from tests.made.projects import copy_of, fill
 

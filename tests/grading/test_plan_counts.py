@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.bank import latest_version, save
-from core.grading import Scope, make_plan, missing_pairs
-from core.grading.pairs import _plan_parameters
-from core.project import Project, add_queries, refresh_pool
-from core.types import GraderSpec, Query, Question
+from exam_workbench.bank import latest_version, save
+from exam_workbench.grading import Scope, make_plan, missing_pairs
+from exam_workbench.grading.pairs import _plan_parameters
+from exam_workbench.project import Project, add_queries, refresh_pool
+from exam_workbench.types import GraderSpec, Query, Question
 from tests.made.projects import SPEC, examples, fill, grade, new_project
 
 QUERIES = ("q1", "q1/s", "q2", "q3")

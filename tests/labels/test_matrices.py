@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 import pytest
 
-from core.bank import bank_for
-from core.labels import (
+from exam_workbench.bank import bank_for
+from exam_workbench.labels import (
     RANKED,
     Basis,
     Policy,
@@ -26,12 +26,12 @@ from core.labels import (
     pool_summary,
     withdraw,
 )
-from core.project import Project, judging, refresh_pool
-from core.types import Question
+from exam_workbench.project import Project, judging, refresh_pool
+from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 
 # The package has a function of that name.
-kept = import_module("core.project.by_query")
+kept = import_module("exam_workbench.project.by_query")
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -105,7 +105,7 @@ def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]
 @pytest.mark.parametrize("limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"])
 def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(f"core.labels.matrices.{name}", value)
+        monkeypatch.setattr(f"exam_workbench.labels.matrices.{name}", value)
     # As a project that was opened again: nothing is known of it.
     monkeypatch.setattr(kept, "_KEPT", WeakKeyDictionary())
     project = Project(made._database)

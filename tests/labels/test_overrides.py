@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.bank import save
-from core.errors import InputError
-from core.grading import make_plan
-from core.labels import (
+from exam_workbench.bank import save
+from exam_workbench.errors import InputError
+from exam_workbench.grading import make_plan
+from exam_workbench.labels import (
     Policy,
     basis,
     confirm,
@@ -22,10 +22,10 @@ from core.labels import (
     withdraw,
     withdraw_all,
 )
-from core.leaderboard import leaderboard
-from core.project import Project
-from core.review import changes, override_labels
-from core.types import Question
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
+from exam_workbench.review import changes, override_labels
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, copy_of, fill, only_read
 from tests.made.refusals import refusal
 

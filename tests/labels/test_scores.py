@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.bank import question_text_key, save
-from core.errors import InputError
-from core.labels import Policy, basis, coverage, labels, labels_of, override
-from core.labels.rules import parse_rule
-from core.leaderboard import leaderboard
-from core.project import Project
-from core.types import GraderSpec, Question
+from exam_workbench.bank import question_text_key, save
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, override
+from exam_workbench.labels.rules import parse_rule
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (
     copy_of,
     examples,

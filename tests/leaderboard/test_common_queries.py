@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import bank
-from core.cli import cli
-from core.labels import Policy
-from core.leaderboard import (
+from exam_workbench import bank
+from exam_workbench.cli import cli
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import (
     Leaderboard,
     Queries,
     compare,
@@ -24,13 +24,13 @@ from core.leaderboard import (
     order_systems,
     sides,
 )
-from core.leaderboard.comparison import over
-from core.measures import bootstrap_samples, correlate
-from core.project import Project
-from core.review import changes, ratings_effect, state_changes
-from core.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
-from core.study.meta_table import Column
-from core.types import Question
+from exam_workbench.leaderboard.comparison import over
+from exam_workbench.measures import bootstrap_samples, correlate
+from exam_workbench.project import Project
+from exam_workbench.review import changes, ratings_effect, state_changes
+from exam_workbench.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
+from exam_workbench.study.meta_table import Column
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, only_read
 from tests.made.refusals import mentions
 

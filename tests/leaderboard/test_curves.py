@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.labels import Policy
-from core.leaderboard import cover_curves, leaderboard
-from core.measures import make_intent_evaluator, parse_measure
-from core.measures.intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
-from core.project import Project
-from core.types import Question
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import cover_curves, leaderboard
+from exam_workbench.measures import make_intent_evaluator, parse_measure
+from exam_workbench.measures.intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import expected_coverage, fill, new_project
 from tests.made.refusals import refusal
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from core import bank
-from core.labels import Policy
-from core.leaderboard import compare, correlation_shift, leaderboard, official_board
-from core.project import Project, set_pool_depth
-from core.review import leading
-from core.study import cell_comparison, choose_rows, make_board, meta_table, offered_boards, system_points
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import compare, correlation_shift, leaderboard, official_board
+from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.review import leading
+from exam_workbench.study import cell_comparison, choose_rows, make_board, meta_table, offered_boards, system_points
+from exam_workbench.types import Question
 from pages.parts.home import picture
 from tests.made.projects import fill, grade, judge
 

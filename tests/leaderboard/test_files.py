@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.errors import InputError
-from core.exchange import export_grades
-from core.labels import Policy
-from core.leaderboard import GradeFiles, files, leaderboard, leaderboard_of_files
-from core.project.engine_memory import engine_config, spill_folder
-from core.types import Question
+from exam_workbench.errors import InputError
+from exam_workbench.exchange import export_grades
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import GradeFiles, files, leaderboard, leaderboard_of_files
+from exam_workbench.project.engine_memory import engine_config, spill_folder
+from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.shell import printed, shell_on
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.labels import Policy, basis, progress
-from core.leaderboard import Leaderboard, compare, leaderboard, sides
-from core.leaderboard.comparison import over
-from core.measures import correlate
-from core.project import Project
-from core.review import leading
-from core.study import caption, choose_rows, meta_table, select, system_points
-from core.types import Question
+from exam_workbench.cli import cli
+from exam_workbench.labels import Policy, basis, progress
+from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, sides
+from exam_workbench.leaderboard.comparison import over
+from exam_workbench.measures import correlate
+from exam_workbench.project import Project
+from exam_workbench.review import leading
+from exam_workbench.study import caption, choose_rows, meta_table, select, system_points
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 
 QUERIES = [f"q{i}" for i in range(6)]

@@ -12,19 +12,19 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from core.bank import latest_version, questions, save
-from core.errors import InputError
-from core.labels import Policy, label_qrels, override, overrides, withdraw
-from core.labels import basis as find_basis
-from core.leaderboard import leaderboard
-from core.project import Project, judging
-from core.review import state_changes
-from core.study import choose_rows, meta_table
-from core.types import Question
+from exam_workbench.bank import latest_version, questions, save
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy, label_qrels, override, overrides, withdraw
+from exam_workbench.labels import basis as find_basis
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, judging
+from exam_workbench.review import state_changes
+from exam_workbench.study import choose_rows, meta_table
+from exam_workbench.types import Question
 from tests.made.projects import examples, fill, grade, judge, new_project
 
 # The package has a function of that name.
-kept = import_module("core.project.by_query")
+kept = import_module("exam_workbench.project.by_query")
 
 MEASURES = ("nDCG@10", "EXAM-Cover@3", "ERR_IA@5")
 """One of labels, one of coverage and one of intents."""

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.errors import FileError
-from core.exchange import Imported, Options, import_files
-from core.formats import Source
-from core.labels import Policy
-from core.leaderboard import compare, leaderboard
-from core.leaderboard.normalised import normalise
-from core.measures import SIMILARITIES, parse_measure
-from core.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
-from core.types import Question
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import Imported, Options, import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.leaderboard.normalised import normalise
+from exam_workbench.measures import SIMILARITIES, parse_measure
+from exam_workbench.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import refusal
 

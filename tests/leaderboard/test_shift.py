@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.labels import Policy
-from core.leaderboard import Leaderboard, correlation_shift, leaderboard, order_systems
-from core.project import Project
-from core.review import changes
-from core.types import Question
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Leaderboard, correlation_shift, leaderboard, order_systems
+from exam_workbench.project import Project
+from exam_workbench.review import changes
+from exam_workbench.types import Question
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from core.catalogue import put_grader
-from core.exchange import import_files
-from core.formats import Source
-from core.grading import make_plan
-from core.grading.grades import add_outcomes
-from core.labels import Policy, basis
-from core.leaderboard import leaderboard, leaderboard_per
-from core.leaderboard.per_topic import coverage_by_topic, mean_over_subtopics, topic_labels
-from core.project import Project, add_passages, refresh_pool, write_runs
-from core.project.runs import stage_rankings
-from core.types import Grade, Passage, Question, Ranked
+from exam_workbench.catalogue import put_grader
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.grading import make_plan
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, basis
+from exam_workbench.leaderboard import leaderboard, leaderboard_per
+from exam_workbench.leaderboard.per_topic import coverage_by_topic, mean_over_subtopics, topic_labels
+from exam_workbench.project import Project, add_passages, refresh_pool, write_runs
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Grade, Passage, Question, Ranked
 from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.refusals import refusal
 

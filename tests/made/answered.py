@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from core.exchange import Options, import_files
-from core.formats import Source
-from core.project import Project
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import Project
 from tests.pipelines.answers.made import Told, collection
 
 GOLD = "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty long years."

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.item_response import Model, probability
-from core.measures.item_response.design import Design, factor_design
-from core.measures.item_response.model import Items
+from exam_workbench.measures.item_response import Model, probability
+from exam_workbench.measures.item_response.design import Design, factor_design
+from exam_workbench.measures.item_response.model import Items
 
 ADDED: Mapping[str, Mapping[str, float]] = {
     "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},

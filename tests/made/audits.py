@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from core.audit import Audit, Card, Hand, deal_ahead, judge
-from core.audit.dealing import LEASE
-from core.project import Project
-from core.types import Question
+from exam_workbench.audit import Audit, Card, Hand, deal_ahead, judge
+from exam_workbench.audit.dealing import LEASE
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill
 
 QUERIES = [f"q{i}" for i in range(1, 7)]

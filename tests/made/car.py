@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.exchange import Options, import_files
-from core.formats import Source
-from core.project import Project
+from exam_workbench.exchange import Options, import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import Project
 
 OUTLINES = [
     {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from core.project import Project, log
-from core.types import GraderSpec, Question
+from exam_workbench.project import Project, log
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade
 
 CHEAP = GraderSpec("cheap", "self-rating", "small")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from core.graders import Call, Control, Outcome, Pair, Prompt, Steps, acting, naming
-from core.graders.endpoint.back_end import EndpointBackEnd
-from core.types import Grade
+from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, acting, naming
+from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.types import Grade
 from tests.made.endpoint_server import (
     EndpointServer,
 )

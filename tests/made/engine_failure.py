@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from core.project import Project
-from core.project.database import Connection
+from exam_workbench.project import Project
+from exam_workbench.project.database import Connection
 
 
 def give_up(cursor: Connection) -> None:

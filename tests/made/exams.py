@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core import bank
-from core.grading import state_now
-from core.project import Project, add_passages, add_queries
-from core.types import Passage, Query, Question
+from exam_workbench import bank
+from exam_workbench.grading import state_now
+from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.types import Passage, Query, Question
 from tests.made.projects import done_once
 
 METALS = (

@@ -20,17 +20,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core import bank
-from core.bank import counts, drafts, put_draft
-from core.catalogue import put_grader
-from core.errors import WorkbenchError
-from core.exchange import export_project, import_project, publish, qrels
-from core.exchange.parquet.manifest import MANIFEST, sha256
-from core.grading.grades import add_outcomes
-from core.labels import Policy, basis, coverage, labels, override, withdraw
-from core.leaderboard import leaderboard
-from core.project import Project, set_pool_depth
-from core.types import Grade, Question
+from exam_workbench import bank
+from exam_workbench.bank import counts, drafts, put_draft
+from exam_workbench.catalogue import put_grader
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.exchange import export_project, import_project, publish, qrels
+from exam_workbench.exchange.parquet.manifest import MANIFEST, sha256
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, basis, coverage, labels, override, withdraw
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.types import Grade, Question
 from tests.made.projects import SPEC, fill, judge, made_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.5, choices=("a", "b"), answer_key="a")

@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 
-from core import bank
-from core.catalogue import put_grader
-from core.exchange import Imported, import_files
-from core.formats import Source
-from core.grading.grades import add_outcomes
-from core.project import (
+from exam_workbench import bank
+from exam_workbench.catalogue import put_grader
+from exam_workbench.exchange import Imported, import_files
+from exam_workbench.formats import Source
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.project import (
     Cursor,
     Project,
     add_passages,
@@ -38,8 +38,8 @@ from core.project import (
     write_judgments,
     write_runs,
 )
-from core.project.runs import stage_rankings
-from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")
 

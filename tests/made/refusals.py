@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from core import cli
-from core.errors import InputError, Problem, WorkbenchError
+from exam_workbench import cli
+from exam_workbench.errors import InputError, Problem, WorkbenchError
 
 
 def mentions(text: str, value: str) -> bool:

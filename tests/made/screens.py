@@ -23,8 +23,8 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.element_tree import Block
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from core.project import Project
-from core.types import Question
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.shared import person, visitor
 from tests.made.projects import fill, judge, let_go, new_project
 from tests.made.refusals import mentions

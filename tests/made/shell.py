@@ -13,8 +13,8 @@ from unittest import mock
 
 import pytest
 
-from core import cli
-from core.project import Project
+from exam_workbench import cli
+from exam_workbench.project import Project
 from tests.made.projects import file_of
 from tests.made.refusals import kept_failures
 

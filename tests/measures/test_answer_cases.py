@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.measures import NewScore, choosing, stakes
-from core.measures.answers import (
+from exam_workbench.measures import NewScore, choosing, stakes
+from exam_workbench.measures.answers import (
     CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from core.errors import InputError
-from core.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
-from core.measures.answers import (
+from exam_workbench.errors import InputError
+from exam_workbench.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
+from exam_workbench.measures.answers import (
     TEXT_SCORES,
     against_people,
     best,
@@ -25,9 +25,9 @@ from core.measures.answers import (
     score,
     threshold_curve,
 )
-from core.measures.answers.people import best_threshold
-from core.measures.answers.retrieved import harmonic
-from core.measures.answers.texts import contains, plain
+from exam_workbench.measures.answers.people import best_threshold
+from exam_workbench.measures.answers.retrieved import harmonic
+from exam_workbench.measures.answers.texts import contains, plain
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.measures import bootstrap, bootstrap_samples, correlate, make_evaluator, system_score
+from exam_workbench.measures import bootstrap, bootstrap_samples, correlate, make_evaluator, system_score
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 from tests.measures.test_measures import read_qrels, read_run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.measures.item_response import (
+from exam_workbench.measures.item_response import (
     ESTIMATORS,
     MODELS,
     Bounded,
@@ -21,14 +21,14 @@ from core.measures.item_response import (
     mean_information,
     probability,
 )
-from core.measures.item_response.components import components, student_abilities
-from core.measures.item_response.design import factor_design, flat_design
-from core.measures.item_response.joint import fit
-from core.measures.item_response.likelihood import Objective, log_likelihood
-from core.measures.item_response.model import Items, peak
-from core.measures.item_response.statistics import fit_statistics, item_rmse
-from core.measures.item_response.uncertainty import bootstrap_items, interval, item_errors
-from core.measures.means import wilson
+from exam_workbench.measures.item_response.components import components, student_abilities
+from exam_workbench.measures.item_response.design import factor_design, flat_design
+from exam_workbench.measures.item_response.joint import fit
+from exam_workbench.measures.item_response.likelihood import Objective, log_likelihood
+from exam_workbench.measures.item_response.model import Items, peak
+from exam_workbench.measures.item_response.statistics import fit_statistics, item_rmse
+from exam_workbench.measures.item_response.uncertainty import bootstrap_items, interval, item_errors
+from exam_workbench.measures.means import wilson
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples
 from tests.made.refusals import refusal

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.measures.item_response import (
+from exam_workbench.measures.item_response import (
     CRITERIA,
     GRID,
     Criterion,
@@ -19,10 +19,10 @@ from core.measures.item_response import (
     plant,
     probability,
 )
-from core.measures.item_response.improve import linked
-from core.measures.item_response.joint import fit
-from core.measures.item_response.planted import FAULTS
-from core.measures.item_response.worth import worth
+from exam_workbench.measures.item_response.improve import linked
+from exam_workbench.measures.item_response.joint import fit
+from exam_workbench.measures.item_response.planted import FAULTS
+from exam_workbench.measures.item_response.worth import worth
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import mentions, refusal
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.measures.item_response import fit_graded, fit_marginal, graded_information, information
-from core.measures.item_response.marginal import GradedItems, graded_chances
-from core.measures.item_response.model import Items
+from exam_workbench.measures.item_response import fit_graded, fit_marginal, graded_information, information
+from exam_workbench.measures.item_response.marginal import GradedItems, graded_chances
+from exam_workbench.measures.item_response.model import Items
 from tests.made.answers import correlation
 from tests.made.refusals import refusal
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InputError
-from core.measures import (
+from exam_workbench.errors import InputError
+from exam_workbench.measures import (
     MEASURES,
     make_evaluator,
     make_intent_evaluator,
@@ -20,9 +20,9 @@ from core.measures import (
     tied,
     trec_order,
 )
-from core.measures.intents import make_alpha_ndcg
-from core.measures.measure import FAMILIES
-from core.measures.trec import MeasureScores, Qrels, RunScores
+from exam_workbench.measures.intents import make_alpha_ndcg
+from exam_workbench.measures.measure import FAMILIES
+from exam_workbench.measures.trec import MeasureScores, Qrels, RunScores
 from tests.made.refusals import refusal
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)

@@ -11,12 +11,12 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
-from core import audit as room
-from core import bank
-from core.catalogue import save_prompt
-from core.graders import built_in
-from core.labels import override
-from core.project import Project
+from exam_workbench import audit as room
+from exam_workbench import bank
+from exam_workbench.catalogue import save_prompt
+from exam_workbench.graders import built_in
+from exam_workbench.labels import override
+from exam_workbench.project import Project
 from pages.parts.shared.screens import SCREENS
 from pages.parts.shared.ui import NAME
 from tests.made.answered import put_answered, put_verdicts

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from core.project import (
+from exam_workbench.project import (
     ADJUDICATED,
     Project,
     assign_double,
@@ -22,7 +22,7 @@ from core.project import (
     set_due,
     set_member,
 )
-from core.review import decide, decisions, judged_of
+from exam_workbench.review import decide, decisions, judged_of
 from tests.made.browser import Server, as_it_is_now, ready
 from tests.made.browser import note as box_of
 from tests.made.browser import visit as go_to

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.measures import choosing
-from core.pipelines import (
+from exam_workbench.measures import choosing
+from exam_workbench.pipelines import (
     View,
     agreement,
     cases,
@@ -21,7 +21,7 @@ from core.pipelines import (
     evaluate,
     people_said,
 )
-from core.project import Project, confirmed_cases, judging, queries_of
+from exam_workbench.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.refusals import mentions
 from tests.made.screens import (

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import audit as room
-from core import bank
-from core.audit import Goal
-from core.project import Project, judgments
-from core.types import Question
+from exam_workbench import audit as room
+from exam_workbench import bank
+from exam_workbench.audit import Goal
+from exam_workbench.project import Project, judgments
+from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of
 from tests.made.screens import holds, links, named, note, numbers, press, served, shows, sound, tell, visit

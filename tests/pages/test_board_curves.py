@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.graders import make_grader
-from core.grading import current_job, make_plan
-from core.labels import Policy
-from core.leaderboard import cover_curves
-from core.project import Project, set_pool_depth
-from core.study import to_grade, unjudged
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import current_job, make_plan
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import cover_curves
+from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.study import to_grade, unjudged
 from tests.made.projects import fill
 from tests.made.screens import (
     DEADLINE,

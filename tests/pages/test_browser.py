@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import bank
-from core.bank import counts
-from core.exchange import Group, Options, exporting, import_groups
-from core.formats import Source
-from core.graders import make_grader
-from core.grading import Request, run_job
-from core.labels import Policy
-from core.leaderboard import compare, leaderboard
-from core.project import Project, open_project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import counts
+from exam_workbench.exchange import Group, Options, exporting, import_groups
+from exam_workbench.formats import Source
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, run_job
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.project import Project, open_project
+from exam_workbench.types import Question
 from tests.made.browser import Server, button, come_to_the_front, empty_tab, field, go_to, heading, note, visit
 from tests.made.projects import fill, judge, new_project
 

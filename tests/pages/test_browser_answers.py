@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.measures.answers import CASES
-from core.project import confirmed_cases
+from exam_workbench.measures.answers import CASES
+from exam_workbench.project import confirmed_cases
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, as_it_is_now, ready, visit
 from tests.made.projects import new_project

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import audit as room
-from core.audit import Goal
+from exam_workbench import audit as room
+from exam_workbench.audit import Goal
 from tests.made.audits import fill_audited
 from tests.made.browser import Server, as_it_is_now, empty_tab, visit
 from tests.made.projects import new_project

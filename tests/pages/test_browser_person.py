@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import bank
-from core.bank import drafts, put_draft
-from core.exchange import import_files
-from core.exchange.demo import FILES
-from core.formats import Source
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import drafts, put_draft
+from exam_workbench.exchange import import_files
+from exam_workbench.exchange.demo import FILES
+from exam_workbench.formats import Source
+from exam_workbench.types import Question
 from tests.made.browser import (
     Server,
     as_it_is_now,

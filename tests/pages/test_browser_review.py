@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import bank
-from core.catalogue import put_grader
-from core.exchange import exporting
-from core.graders import make_grader
-from core.grading import Request, run_job
-from core.grading.grades import add_outcomes
-from core.labels import Policy, override, withdraw
-from core.leaderboard import leaderboard
-from core.project import (
+from exam_workbench import bank
+from exam_workbench.catalogue import put_grader
+from exam_workbench.exchange import exporting
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, run_job
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, override, withdraw
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import (
     Project,
     add_passages,
     add_queries,
@@ -30,9 +30,9 @@ from core.project import (
     write_judgments,
     write_runs,
 )
-from core.project.runs import stage_rankings
-from core.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
-from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
+from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
 from tests.made.projects import new_project
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.types import Question
+from exam_workbench.types import Question
 from tests.made.browser import Server, button, choose_option, empty_tab, field, note, ready, visit
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill, new_project

@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from core import bank
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.bank import window as bank_window
 from tests.made.projects import fill
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.labels import Policy, basis, labels, override, overrides
-from core.measures import Coefficient
-from core.project import Project
-from core.project.judging import judge as assess
-from core.review import Judgments, Labels, case_of, queue, settle_by_comment, settle_by_override
-from core.review.disagreements.record import record
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.labels import Policy, basis, labels, override, overrides
+from exam_workbench.measures import Coefficient
+from exam_workbench.project import Project
+from exam_workbench.project.judging import judge as assess
+from exam_workbench.review import Judgments, Labels, case_of, queue, settle_by_comment, settle_by_override
+from exam_workbench.review.disagreements.record import record
+from exam_workbench.types import Question
 from pages.parts.review.table import digits
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank
-from core.bank import draft_notes
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import draft_notes
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill
 
 A = Question("q1/a", "q1", "What is A?", answer_key="a")

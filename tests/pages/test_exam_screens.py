@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from core import bank
-from core.measures.item_response import GRID
-from core.pipelines import (
+from exam_workbench import bank
+from exam_workbench.measures.item_response import GRID
+from exam_workbench.pipelines import (
     Plan,
     Sit,
     abilities,
@@ -25,8 +25,8 @@ from core.pipelines import (
     sit,
     statistics,
 )
-from core.pipelines import exam_items as items_of
-from core.project import Project, add_passages
+from exam_workbench.pipelines import exam_items as items_of
+from exam_workbench.project import Project, add_passages
 from pages.parts.exams import charts as exam_charts
 from pages.parts.exams import planting
 from pages.parts.exams.shortening import CRITERION_NAMES

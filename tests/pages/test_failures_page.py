@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from core.project import Project
+from exam_workbench.project import Project
 from pages.parts.shared import failures
 from tests.made import screens
 from tests.made.browser import Server, heading, serving
@@ -29,7 +29,7 @@ SOON = 60_000
 SCRIPT = """
 import streamlit as st
 
-from core.errors import InputError
+from exam_workbench.errors import InputError
 from pages.parts.shared import failures
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.project import Project, add_passages, add_queries, begin_freeze, end_freeze
-from core.types import Passage, Query
+from exam_workbench.project import Project, add_passages, add_queries, begin_freeze, end_freeze
+from exam_workbench.types import Passage, Query
 from tests.made.projects import judge
 from tests.made.screens import looking_at, metric, named, served, shared, shows, visit
 from tests.pages.test_answers_page import html

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.bank import drafts
-from core.exchange import publications
-from core.project import Project, activity
+from exam_workbench.bank import drafts
+from exam_workbench.exchange import publications
+from exam_workbench.project import Project, activity
 from tests.made.screens import edited, errors, holds, in_bank, leave, named, press, said, served, small, visit
 from tests.pages.test_failures_page import handled
 

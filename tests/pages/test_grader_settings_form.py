@@ -7,10 +7,10 @@ import json
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from core.catalogue import named_graders
-from core.cli import cli
-from core.project import Project
-from core.types import Question
+from exam_workbench.catalogue import named_graders
+from exam_workbench.cli import cli
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import choose, enter, keyed, named, press, served, visit
 

@@ -13,13 +13,13 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
-from core.errors import GradingError
-from core.graders import GRADERS, Price, make_grader
-from core.graders.access import keys as secret_keys
-from core.grading import BackgroundJob, Request, current_job, jobs, start_job
-from core.project import Project
-from core.types import Grade, GraderSpec, Question
+from exam_workbench.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import GRADERS, Price, make_grader
+from exam_workbench.graders.access import keys as secret_keys
+from exam_workbench.grading import BackgroundJob, Request, current_job, jobs, start_job
+from exam_workbench.project import Project
+from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders.grade import DEFAULTED
 from pages.parts.graders.trial import waiting
 from pages.parts.shared import look, ui

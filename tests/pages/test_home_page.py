@@ -13,15 +13,15 @@ import streamlit as st
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.bank import counts
-from core.cli import cli
-from core.exchange import import_files
-from core.exchange.demo import FILES
-from core.formats import Source
-from core.labels import override
-from core.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule
-from core.types import Query, Question
+from exam_workbench import bank
+from exam_workbench.bank import counts
+from exam_workbench.cli import cli
+from exam_workbench.exchange import import_files
+from exam_workbench.exchange.demo import FILES
+from exam_workbench.formats import Source
+from exam_workbench.labels import override
+from exam_workbench.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule
+from exam_workbench.types import Query, Question
 from pages.parts.home import picture, tour
 from pages.parts.shared.screens import SCREENS
 from tests.made.exams import put_exam

@@ -14,14 +14,14 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.bank import put_draft
-from core.catalogue import put_grader, save_named_grader
-from core.exchange import publish
-from core.graders import make_grader
-from core.grading.grades import add_outcomes
-from core.labels import Policy, override
-from core.project import (
+from exam_workbench import bank
+from exam_workbench.bank import put_draft
+from exam_workbench.catalogue import put_grader, save_named_grader
+from exam_workbench.exchange import publish
+from exam_workbench.graders import make_grader
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, override
+from exam_workbench.project import (
     Project,
     add_passages,
     add_queries,
@@ -31,9 +31,20 @@ from core.project import (
     write_judgments,
     write_runs,
 )
-from core.project.judging import judge as assess
-from core.project.runs import stage_rankings
-from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
+from exam_workbench.project.judging import judge as assess
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import (
+    Board,
+    BoardRow,
+    Grade,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Query,
+    Question,
+    Ranked,
+    Subtopic,
+)
 from pages.parts.shared import ui
 from tests.made.browser import Server
 from tests.made.browser import visit as go_to

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.labels import Policy
-from core.leaderboard import compare, leaderboard, per_query_scores
-from core.project import Project, gold_name
-from core.study import alike
-from core.study.significance import compare_all
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import compare, leaderboard, per_query_scores
+from exam_workbench.project import Project, gold_name
+from exam_workbench.study import alike
+from exam_workbench.study.significance import compare_all
 from pages.parts.shared.charts import short_names
 from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge

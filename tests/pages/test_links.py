@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.project import Project
+from exam_workbench.project import Project
 from tests.made.screens import looked_at, served, shared, shows, visit
 
 __all__ = ["looked_at", "served", "shared"]  # fixtures

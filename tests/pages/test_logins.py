@@ -19,8 +19,8 @@ from playwright.sync_api import Page, expect
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
-from core.project import set_member
-from core.types import Question
+from exam_workbench.project import set_member
+from exam_workbench.types import Question
 from tests.made.browser import button, field, heading, note, ready, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
 from tests.made.projects import fill, new_project

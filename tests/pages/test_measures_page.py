@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.exchange import import_files
-from core.formats import Source
-from core.labels import Policy
-from core.project import Project
-from core.study import MetaTable, cell_comparison, choose_rows, meta_table
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_table
 from pages.parts.boards import agreements
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank
-from core.exchange import exporting
-from core.graders import make_grader
-from core.grading import Scope, current_job, jobs, make_plan
-from core.labels import Policy, basis, labels
-from core.project import Project, database, set_pool_depth
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.exchange import exporting
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Scope, current_job, jobs, make_plan
+from exam_workbench.labels import Policy, basis, labels
+from exam_workbench.project import Project, database, set_pool_depth
+from exam_workbench.types import Question
 from tests.made.projects import fill, grade, judge, new_project
 from tests.made.screens import (
     DEADLINE,

@@ -14,11 +14,11 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from core.bank import save
-from core.catalogue import put_grader
-from core.grading.grades import add_outcomes
-from core.labels import Policy, basis, labels, override, overrides, withdraw
-from core.project import (
+from exam_workbench.bank import save
+from exam_workbench.catalogue import put_grader
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, basis, labels, override, overrides, withdraw
+from exam_workbench.project import (
     Project,
     add_passages,
     add_queries,
@@ -30,9 +30,9 @@ from core.project import (
     stage_judgments,
     write_judgments,
 )
-from core.project.judging import judge as assess
-from core.text import clean_text
-from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
+from exam_workbench.project.judging import judge as assess
+from exam_workbench.text import clean_text
+from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from pages.parts.review import blind
 from pages.parts.shared import person
 from tests.made.browser import Server, as_it_is_now, button, choose_option, ready

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.bank import change_draft, drafts, put_draft
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import change_draft, drafts, put_draft
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions

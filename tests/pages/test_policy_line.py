@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.bank.asked import question_text_key
-from core.project import Project
-from core.types import GraderSpec, Question
+from exam_workbench.bank.asked import question_text_key
+from exam_workbench.project import Project
+from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
 from pages.parts.shared.policy_widgets import LABEL_RULES
 from tests.catalogue.test_succession import FORMER, LATER, work

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.catalogue import prompts, save_prompt, versions
-from core.graders import built_in, write_prompt
-from core.graders.prompts.prompt import Example
-from core.project import Project
-from core.types import Question
+from exam_workbench.catalogue import prompts, save_prompt, versions
+from exam_workbench.graders import built_in, write_prompt
+from exam_workbench.graders.prompts.prompt import Example
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.shared import look
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill

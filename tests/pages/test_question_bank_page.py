@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.bank import drafted_bank, drafts
-from core.grading import make_plan
-from core.labels import Policy
-from core.project import Project
-from core.study import Examinees, bank_worth
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import drafted_bank, drafts
+from exam_workbench.grading import make_plan
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.study import Examinees, bank_worth
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, new_project
 from tests.made.screens import (
     QUESTIONS,

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank, labels
-from core.exchange import bundle, downloads, publications, publish, reproduce
-from core.labels import Policy
-from core.project import Project, activity
-from core.types import Question
+from exam_workbench import bank, labels
+from exam_workbench.exchange import bundle, downloads, publications, publish, reproduce
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, activity
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.screens import (
     boxes,

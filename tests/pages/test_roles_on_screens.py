@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.project import (
+from exam_workbench.project import (
     Project,
     acted_since,
     change_member,

@@ -9,7 +9,7 @@ import pytest
 from streamlit import config
 from streamlit.runtime.secrets import Secrets
 
-from core.errors import InputError
+from exam_workbench.errors import InputError
 from pages.parts.shared import login, visitor
 
 AUTH = '[auth]\nclient_id = "workbench"\n'

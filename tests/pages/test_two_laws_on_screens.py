@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank
-from core.leaderboard import compare
-from core.project import Project
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.leaderboard import compare
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
 from tests.made.screens import board, edit, holds, metric, note, numbers, rows, served, tell, visit

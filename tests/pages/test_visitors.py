@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.catalogue import save_named_grader
-from core.graders.access import endpoints
-from core.grading import current_job
-from core.project import Project
-from core.types import Question
+from exam_workbench.catalogue import save_named_grader
+from exam_workbench.graders.access import endpoints
+from exam_workbench.grading import current_job
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill

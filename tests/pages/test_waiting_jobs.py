@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.grading import Request, carrying, jobs, start_job
-from core.pipelines import Plan, Sit, add_student, start_sitting
-from core.project import open_project
+from exam_workbench.cli import cli
+from exam_workbench.grading import Request, carrying, jobs, start_job
+from exam_workbench.pipelines import Plan, Sit, add_student, start_sitting
+from exam_workbench.project import open_project
 from pages.parts.shared.background import standing_still
 from pages.parts.shared.job_progress import state
 from pages.parts.shared.ui import plain
@@ -80,7 +80,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     assert reached.wait(30)
     assert job.quiet is None
     now = time.monotonic
-    monkeypatch.setattr("core.grading.running.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("exam_workbench.grading.running.time.monotonic", lambda: now() + 40)
     assert job.quiet is not None and numbers(state(job))[0] >= 40
     job.control.pause()
     assert numbers(state(job))[0] != 40

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank
-from core.grading import left_out
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.pipelines import Plan, Sit, add_student, sit
-from core.project import Project, add_queries
-from core.review import changes
-from core.types import GraderSpec, Query, Question
+from exam_workbench import bank
+from exam_workbench.grading import left_out
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.pipelines import Plan, Sit, add_student, sit
+from exam_workbench.project import Project, add_queries
+from exam_workbench.review import changes
+from exam_workbench.types import GraderSpec, Query, Question
 from tests.made.exams import item, put_exam
 from tests.made.screens import put_small
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import bank
-from core.exchange import import_files
-from core.formats import Source
-from core.measures import mcnemar
-from core.pipelines import (
+from exam_workbench import bank
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.measures import mcnemar
+from exam_workbench.pipelines import (
     Plan,
     Responses,
     Sit,
@@ -29,8 +29,8 @@ from core.pipelines import (
     responses,
     sit,
 )
-from core.pipelines.boards import best_classical
-from core.project import Project, Student
+from exam_workbench.pipelines.boards import best_classical
+from exam_workbench.project import Project, Student
 from tests.made.exams import put_exam
 from tests.made.refusals import refusal
 

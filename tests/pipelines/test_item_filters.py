@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pipelines import Item, Thresholds, judged, usual_thresholds, value_row
-from core.pipelines.item_filters import VALUE_COLUMNS, Checked, Encode, kept_vectors, measure
-from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
-from core.project import Project
+from exam_workbench.pipelines import Item, Thresholds, judged, usual_thresholds, value_row
+from exam_workbench.pipelines.item_filters import VALUE_COLUMNS, Checked, Encode, kept_vectors, measure
+from exam_workbench.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
+from exam_workbench.project import Project
 from tests.made.refusals import refusal
 
 SOURCE = "The moon pulls the water and so the tide comes in twice a day at most coasts"

@@ -10,18 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import empty_generations, proposals, save_drafts
-from core.catalogue import set_price
-from core.errors import GradingError, InputError
-from core.graders import Control, Price, built_in
-from core.grading import Drafter, make_drafter
-from core.pipelines import Wanted, exam_items, generate_items, generation_price, making_of, proposed_items, statistics
-from core.pipelines.item_generation import chunks_to_ask
-from core.pipelines.item_parsing import shuffle_seed, shuffled
-from core.project import Project, activity, add_passages, add_queries, write_runs
-from core.project.runs import stage_rankings
-from core.types import Passage, Query, Ranked
+from exam_workbench import bank
+from exam_workbench.bank import empty_generations, proposals, save_drafts
+from exam_workbench.catalogue import set_price
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.graders import Control, Price, built_in
+from exam_workbench.grading import Drafter, make_drafter
+from exam_workbench.pipelines import (
+    Wanted,
+    exam_items,
+    generate_items,
+    generation_price,
+    making_of,
+    proposed_items,
+    statistics,
+)
+from exam_workbench.pipelines.item_generation import chunks_to_ask
+from exam_workbench.pipelines.item_parsing import shuffle_seed, shuffled
+from exam_workbench.project import Project, activity, add_passages, add_queries, write_runs
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
 from tests.made.projects import copy_of
 from tests.made.refusals import mentions, refusal

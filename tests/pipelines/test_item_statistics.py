@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.bank import set_categories
-from core.errors import FileError
-from core.pipelines import Item, categories, exam_items, set_keywords, statistics
-from core.pipelines.item_categories import bloom, built_in_keywords, keywords, question_types
-from core.project import Project, add_queries
-from core.types import Query, Question
+from exam_workbench import bank
+from exam_workbench.bank import set_categories
+from exam_workbench.errors import FileError
+from exam_workbench.pipelines import Item, categories, exam_items, set_keywords, statistics
+from exam_workbench.pipelines.item_categories import bloom, built_in_keywords, keywords, question_types
+from exam_workbench.project import Project, add_queries
+from exam_workbench.types import Query, Question
 from tests.made.projects import copy_of
 from tests.made.refusals import refusal
 from tests.pipelines.test_item_filters import check, counted

@@ -15,10 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.errors import GradingError
-from core.exchange import export_project, import_project
-from core.pipelines import (
+from exam_workbench.cli import cli
+from exam_workbench.errors import GradingError
+from exam_workbench.exchange import export_project, import_project
+from exam_workbench.pipelines import (
     Target,
     diff_of_runs,
     freeze,
@@ -27,8 +27,8 @@ from core.pipelines import (
     query_difference,
     read_target,
 )
-from core.project import Project, add_queries, drop_freeze, freezes, run_names
-from core.types import Query
+from exam_workbench.project import Project, add_queries, drop_freeze, freezes, run_names
+from exam_workbench.types import Query
 from tests.made.projects import copy_of, judge
 from tests.made.refusals import check_error, mentions, refusal
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.pipelines import abilities, responses, retrievals, sit_by_rules
-from core.project import Project
+from exam_workbench.pipelines import abilities, responses, retrievals, sit_by_rules
+from exam_workbench.project import Project
 from tests.made.exams import put_exam
 
 

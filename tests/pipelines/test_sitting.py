@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from core import bank
-from core.errors import GradingError
-from core.exchange import export_project, import_project
-from core.graders import Access, acting, fill, origin
-from core.graders.local.loading import load_model
-from core.grading import close_interrupted
-from core.pipelines import Plan, Reins, Sit, add_student, responses, sit, standing, start_sitting
-from core.pipelines.exam_prompts import PROMPTS, lettered, values
-from core.pipelines.tasks import tasks
-from core.project import Project, activity, answers_of, find_students
+from exam_workbench import bank
+from exam_workbench.errors import GradingError
+from exam_workbench.exchange import export_project, import_project
+from exam_workbench.graders import Access, acting, fill, origin
+from exam_workbench.graders.local.loading import load_model
+from exam_workbench.grading import close_interrupted
+from exam_workbench.pipelines import Plan, Reins, Sit, add_student, responses, sit, standing, start_sitting
+from exam_workbench.pipelines.exam_prompts import PROMPTS, lettered, values
+from exam_workbench.pipelines.tasks import tasks
+from exam_workbench.project import Project, activity, answers_of, find_students
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
 from tests.made.refusals import refusal

@@ -10,19 +10,19 @@ import bm25s
 import numpy as np
 import pytest
 
-from core.errors import InputError
-from core.formats import Source
-from core.graders import fill, pair_scores
-from core.pipelines import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
-from core.pipelines.bm25 import BM25
-from core.pipelines.exam_prompts import PROMPTS, values, with_worked
-from core.pipelines.retrievals import fuse
-from core.pipelines.sheets import sheet
-from core.pipelines.students import make_student
-from core.pipelines.tasks import tasks
-from core.project import Project, add_passages, passage_texts, put_student, retrieved, students
-from core.text import normalise
-from core.types import Passage
+from exam_workbench.errors import InputError
+from exam_workbench.formats import Source
+from exam_workbench.graders import fill, pair_scores
+from exam_workbench.pipelines import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
+from exam_workbench.pipelines.bm25 import BM25
+from exam_workbench.pipelines.exam_prompts import PROMPTS, values, with_worked
+from exam_workbench.pipelines.retrievals import fuse
+from exam_workbench.pipelines.sheets import sheet
+from exam_workbench.pipelines.students import make_student
+from exam_workbench.pipelines.tasks import tasks
+from exam_workbench.project import Project, add_passages, passage_texts, put_student, retrieved, students
+from exam_workbench.text import normalise
+from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam
 from tests.made.refusals import refusal
 from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extractive

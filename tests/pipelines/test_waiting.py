@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from core.grading import make_drafter
-from core.pipelines import (
+from exam_workbench.grading import make_drafter
+from exam_workbench.pipelines import (
     Caps,
     GeneratorPlan,
     JudgePlan,
@@ -26,7 +26,7 @@ from core.pipelines import (
     sit,
     start_writing,
 )
-from core.project import Project
+from exam_workbench.project import Project
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
 from tests.made.exams import put_exam, sittings
@@ -40,7 +40,7 @@ TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.graders.endpoint.absence.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("exam_workbench.graders.endpoint.absence.FIRST_PAUSE", 0.01)
 
 
 class Away(Script):

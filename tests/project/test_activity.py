@@ -10,12 +10,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from core import bank, labels
-from core.exchange import publish
-from core.labels import Policy
-from core.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
-from core.project.activity_sentences import sentence
-from core.types import Question
+from exam_workbench import bank, labels
+from exam_workbench.exchange import publish
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
+from exam_workbench.project.activity_sentences import sentence
+from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
 from tests.made.refusals import mentions
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.errors import InputError, ProjectError, WorkbenchError
-from core.exchange import check, publications, publish, reproduce
-from core.labels import Policy
-from core.project import (
+from exam_workbench import bank
+from exam_workbench.errors import InputError, ProjectError, WorkbenchError
+from exam_workbench.exchange import check, publications, publish, reproduce
+from exam_workbench.labels import Policy
+from exam_workbench.project import (
     Project,
     Schedule,
     activity,
@@ -31,9 +31,9 @@ from core.project import (
     set_aside,
     set_schedule,
 )
-from core.project import backups as listed
-from core.project.backups import verify
-from core.types import Question
+from exam_workbench.project import backups as listed
+from exam_workbench.project.backups import verify
+from exam_workbench.types import Question
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project
 from tests.made.refusals import mentions, refusal

@@ -12,13 +12,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank
-from core.bank import put_draft
-from core.errors import ProjectError
-from core.exchange import recorded
-from core.project import open_project
-from core.project import opening as projects
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import put_draft
+from exam_workbench.errors import ProjectError
+from exam_workbench.exchange import recorded
+from exam_workbench.project import open_project
+from exam_workbench.project import opening as projects
+from exam_workbench.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project
 from tests.made.refusals import kept_failures, refusal
@@ -167,10 +167,10 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
 FILL = """
 import resource, sys
 from pathlib import Path
-from core.bank import put_draft
-from core.errors import ProjectError
-from core.project import open_project
-from core.types import Question
+from exam_workbench.bank import put_draft
+from exam_workbench.errors import ProjectError
+from exam_workbench.project import open_project
+from exam_workbench.types import Question
 
 project = open_project(Path(sys.argv[1]))
 project.checkpoint()

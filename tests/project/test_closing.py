@@ -24,14 +24,14 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from core import bank
-from core.bank import drafts, put_draft
-from core.catalogue import put_grader
-from core.exchange import check, export_project, import_project
-from core.grading import start
-from core.project import Project, checkpoints, open_project
-from core.project.checkpoints import has_log
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import drafts, put_draft
+from exam_workbench.catalogue import put_grader
+from exam_workbench.exchange import check, export_project, import_project
+from exam_workbench.grading import start
+from exam_workbench.project import Project, checkpoints, open_project
+from exam_workbench.project.checkpoints import has_log
+from exam_workbench.types import Question
 from tests.made.browser import Server
 from tests.made.projects import SPEC, fill, new_project
 from tests.made.refusals import mentions
@@ -225,9 +225,9 @@ def test_an_export_says_nothing_of_whether_the_project_is_closed(project: Projec
 ENDS = """
 import os, signal, sys
 from pathlib import Path
-from core.bank import put_draft
-from core.project import open_project
-from core.types import Question
+from exam_workbench.bank import put_draft
+from exam_workbench.project import open_project
+from exam_workbench.types import Question
 project = open_project(Path(sys.argv[1]))
 put_draft(project, "ann", Question("q1/a", "q1", "New?"))
 if sys.argv[2] == "killed":
@@ -247,10 +247,10 @@ def test_a_process_closes_what_it_has_open_when_it_ends(project: Project, how: s
 
 WAITS = """
 import signal, sys, time
-from core import cli
-from core.bank import put_draft
-from core.cli.options import opened, project_option
-from core.types import Question
+from exam_workbench import cli
+from exam_workbench.bank import put_draft
+from exam_workbench.cli.options import opened, project_option
+from exam_workbench.types import Question
 
 @cli.cli.command()
 @project_option

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.catalogue import save_named_grader
-from core.cli import main
-from core.errors import FileError
-from core.exchange import exporting, graded_file, import_files
-from core.formats import Source
-from core.grading import Request, run_job
-from core.labels import override, overrides, withdraw
-from core.project import (
+from exam_workbench import bank
+from exam_workbench.catalogue import save_named_grader
+from exam_workbench.cli import main
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import exporting, graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.grading import Request, run_job
+from exam_workbench.labels import override, overrides, withdraw
+from exam_workbench.project import (
     PassageFiles,
     Project,
     add_kept_passages,
@@ -31,8 +31,8 @@ from core.project import (
     write_board,
     write_judgments,
 )
-from core.project.runs import stage_rankings
-from core.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.projects import fill, new_project
 from tests.made.refusals import coded, refusal
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank
-from core.audit import Goal, assessors, design, draw
-from core.bank import put_draft, save_drafts
-from core.errors import ProjectError
-from core.exchange import check, publications, publish, reproduce
-from core.graders import Control, Outcome, Pair
-from core.grading import Request, jobs, run_job
-from core.labels import Policy, override
-from core.project import Project, activity, find_token, make_token, migrations, open_project, tokens
-from core.types import Asked, Grade, GraderSpec
+from exam_workbench import bank
+from exam_workbench.audit import Goal, assessors, design, draw
+from exam_workbench.bank import put_draft, save_drafts
+from exam_workbench.errors import ProjectError
+from exam_workbench.exchange import check, publications, publish, reproduce
+from exam_workbench.graders import Control, Outcome, Pair
+from exam_workbench.grading import Request, jobs, run_job
+from exam_workbench.labels import Policy, override
+from exam_workbench.project import Project, activity, find_token, make_token, migrations, open_project, tokens
+from exam_workbench.types import Asked, Grade, GraderSpec
 from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project
@@ -129,8 +129,8 @@ class Threes:
 FULL = """
 import resource, sys
 from pathlib import Path
-from core.errors import WorkbenchError
-from core.project import backup, open_project
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import backup, open_project
 
 project = open_project(Path(sys.argv[1]))
 # No file may grow beyond this: what a full disk says, but with a reason of its own.

@@ -10,18 +10,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import core
-from core import cli
-from core.errors import InputError, ProjectError
-from core.exchange import check
-from core.project import Project, connected, create, migrations, open_project, peek_members, restore, schema
-from core.project.backups import verify
+import exam_workbench
+from exam_workbench import cli
+from exam_workbench.errors import InputError, ProjectError
+from exam_workbench.exchange import check
+from exam_workbench.project import Project, connected, create, migrations, open_project, peek_members, restore, schema
+from exam_workbench.project.backups import verify
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project
 from tests.made.refusals import refusal
 
-STORED = Path(core.__file__).parent / "project" / "sql"
+STORED = Path(exam_workbench.__file__).parent / "project" / "sql"
 
 # {secret} is a file of the user, {target} one that must not appear or change.
 ATTACKS = {
@@ -115,7 +115,7 @@ def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
 
 
 def test_the_digests_are_those_of_the_migrations() -> None:
-    assert schema.DIGESTS.read_text() == schema.make_digests(), "run python -m core.project.schema"
+    assert schema.DIGESTS.read_text() == schema.make_digests(), "run python -m exam_workbench.project.schema"
 
 
 def test_without_a_digest_the_schema_is_compared_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ def test_a_project_is_opened_through_a_link_and_in_a_folder_with_signs_of_patter
 
 def test_only_three_functions_open_a_database() -> None:
     found = set()
-    for file in Path(core.__file__).parent.rglob("*.py"):
+    for file in Path(exam_workbench.__file__).parent.rglob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
         if any(ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls):

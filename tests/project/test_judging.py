@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from core.leaderboard import compare, leaderboard
-from core.project import Project, judged_pairs, judgment_history, judgments, own_judgment, source_of, sources, withdraw
-from core.project.judging import judge
-from core.types import Question
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.project import (
+    Project,
+    judged_pairs,
+    judgment_history,
+    judgments,
+    own_judgment,
+    source_of,
+    sources,
+    withdraw,
+)
+from exam_workbench.project.judging import judge
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.projects import judge as import_judgments
 from tests.made.refusals import refusal

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.cli import run
-from core.errors import InputError, WorkbenchError
-from core.project import create, find_door
-from core.server import hold, let_go, with_role
+from exam_workbench.cli import run
+from exam_workbench.errors import InputError, WorkbenchError
+from exam_workbench.project import create, find_door
+from exam_workbench.server import hold, let_go, with_role
 from pages.parts.shared import login, ui
 from tests.made.projects import new_project
 from tests.made.screens import served, visit

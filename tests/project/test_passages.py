@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.project import PassageFiles, Project, add_kept_passages, add_passages, same_texts
-from core.text import all_clean, clean_text
-from core.types import Passage
+from exam_workbench.project import PassageFiles, Project, add_kept_passages, add_passages, same_texts
+from exam_workbench.text import all_clean, clean_text
+from exam_workbench.types import Passage
 from tests.made.refusals import refusal
 
 TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}

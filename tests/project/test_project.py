@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import bank
-from core.errors import ProjectError
-from core.project import Project, create, database, migrations, open_project
-from core.project.migrations import MIGRATIONS
-from core.project.values import written_in
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.errors import ProjectError
+from exam_workbench.project import Project, create, database, migrations, open_project
+from exam_workbench.project.migrations import MIGRATIONS
+from exam_workbench.project.values import written_in
+from exam_workbench.types import Question
 from tests.made.projects import examples, fill, grade, new_project
 from tests.made.refusals import refusal
 

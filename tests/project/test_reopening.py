@@ -9,12 +9,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank
-from core.errors import EngineError, ProjectError
-from core.graders import Control, Outcome, Pair
-from core.grading import Progress, Request, end, jobs, run_job
-from core.project import Cursor, Project, database, open_project
-from core.types import Asked, Grade, GraderSpec, Question
+from exam_workbench import bank
+from exam_workbench.errors import EngineError, ProjectError
+from exam_workbench.graders import Control, Outcome, Pair
+from exam_workbench.grading import Progress, Request, end, jobs, run_job
+from exam_workbench.project import Cursor, Project, database, open_project
+from exam_workbench.types import Asked, Grade, GraderSpec, Question
 from tests.made.engine_failure import break_database, give_up, give_up_at_commit
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal
@@ -138,7 +138,7 @@ class OneByOne:
 
 def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
-    monkeypatch.setattr("core.grading.carrying.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("exam_workbench.grading.carrying.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3

@@ -9,14 +9,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from core import bank, labels
-from core.cli import cli
-from core.errors import InputError
-from core.exchange import Imported, Options, export_project, import_files, import_project, publish, qrels, reproduce
-from core.formats import Source
-from core.labels import Policy
-from core.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
-from core.types import Question
+from exam_workbench import bank, labels
+from exam_workbench.cli import cli
+from exam_workbench.errors import InputError
+from exam_workbench.exchange import (
+    Imported,
+    Options,
+    export_project,
+    import_files,
+    import_project,
+    publish,
+    qrels,
+    reproduce,
+)
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
+from exam_workbench.types import Question
 from tests.made.projects import fill, grade, made_project
 from tests.made.refusals import check_error, coded, failed, mentions, refusal
 

@@ -11,18 +11,27 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
-from core.cli import cli
-from core.errors import FileError, Report
-from core.exchange import Group, Imported, Options, import_files, import_groups
-from core.formats import Source, detect, read_responses
-from core.formats.responses import write_responses
-from core.leaderboard import leaderboard
-from core.project import Project, add_passages, count_words, log, rankings, refresh_pool, response_runs, write_runs
-from core.project import queries as collection
-from core.project import write_responses as keep_responses
-from core.project.responses import PASSAGE_WORDS, split_response
-from core.project.runs import stage_rankings
-from core.types import Passage, Query, Question, Ranked, Response, Sentence
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError, Report
+from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
+from exam_workbench.formats import Source, detect, read_responses
+from exam_workbench.formats.responses import write_responses
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import (
+    Project,
+    add_passages,
+    count_words,
+    log,
+    rankings,
+    refresh_pool,
+    response_runs,
+    write_runs,
+)
+from exam_workbench.project import queries as collection
+from exam_workbench.project import write_responses as keep_responses
+from exam_workbench.project.responses import PASSAGE_WORDS, split_response
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
 

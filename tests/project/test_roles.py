@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from core import audit, bank, exchange, labels, pipelines, review, study
-from core.catalogue import find_grader, graders, set_price, succession
-from core.errors import NotAllowed, WorkbenchError
-from core.exchange import exporting, import_files, recorded
-from core.formats import Source
-from core.graders import make_grader
-from core.grading import Request, Scope, jobs, make_plan, price_tag, start_job, trial_control
-from core.labels import Policy, basis
-from core.leaderboard import (
+from exam_workbench import audit, bank, exchange, labels, pipelines, review, study
+from exam_workbench.catalogue import find_grader, graders, set_price, succession
+from exam_workbench.errors import NotAllowed, WorkbenchError
+from exam_workbench.exchange import exporting, import_files, recorded
+from exam_workbench.formats import Source
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, Scope, jobs, make_plan, price_tag, start_job, trial_control
+from exam_workbench.labels import Policy, basis
+from exam_workbench.leaderboard import (
     compare,
     cover_curves,
     inspect_query,
@@ -27,7 +27,7 @@ from core.leaderboard import (
     official_board,
     per_query_scores,
 )
-from core.project import (
+from exam_workbench.project import (
     ACTS,
     ROLES,
     ActName,
@@ -61,7 +61,7 @@ from core.project import (
     set_member,
     undo_member,
 )
-from core.types import Question
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, judge, made_project
 from tests.made.refusals import refusal
 

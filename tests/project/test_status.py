@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core import cli
-from core.bank import judged_queries
-from core.project import Project
-from core.types import Question
+from exam_workbench import cli
+from exam_workbench.bank import judged_queries
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from tests.made.projects import fill, judge, new_project
 
 BANK = [

@@ -10,18 +10,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core.bank import save
-from core.exchange import check, graded_file, import_files
-from core.formats import Source
-from core.project import Project, create, migrations, open_project
-from core.project import opening as projects
-from core.types import Question
+from exam_workbench.bank import save
+from exam_workbench.exchange import check, graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import Project, create, migrations, open_project
+from exam_workbench.project import opening as projects
+from exam_workbench.types import Question
 from tests.made.projects import fill
 
 OPEN = """
 import sys
 from pathlib import Path
-from core.project import open_project
+from exam_workbench.project import open_project
 open_project(Path(sys.argv[1])).close()
 """
 
@@ -108,7 +108,7 @@ def test_an_upgrade_that_no_checkpoint_followed_is_read_back_from_the_log(
 KILLED = """
 import os, sys
 import duckdb
-from core.project import migrations
+from exam_workbench.project import migrations
 connection = duckdb.connect(sys.argv[1])
 migrations.upgrade(connection)
 os._exit(0)

@@ -19,17 +19,17 @@ import click
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-import core
-from core import cli, server
-from core.cli import options
-from core.cli.reading import READING
-from core.project import find_door, open_project
-from core.project.engine_memory import CONFIG
+import exam_workbench
+from exam_workbench import cli, server
+from exam_workbench.cli import options
+from exam_workbench.cli.reading import READING
+from exam_workbench.project import find_door, open_project
+from exam_workbench.project.engine_memory import CONFIG
 
 # Sums of floating-point numbers depend on how many threads share the rows.
 CONFIG["threads"] = 1
 
-VERSION = core.__version__
+VERSION = exam_workbench.__version__
 ROLES = ("owner", "assessor", "viewer")
 ROUTES = ("openapi.json", "door", "jobs/current")
 """Routes that are no commands."""
@@ -38,7 +38,7 @@ ROUTES = ("openapi.json", "door", "jobs/current")
 def load() -> list[Any]:
     """Import every module of the product, and return them."""
     modules = []
-    for found in pkgutil.walk_packages(core.__path__, "core."):
+    for found in pkgutil.walk_packages(exam_workbench.__path__, "exam_workbench."):
         try:
             modules.append(importlib.import_module(found.name))
         except ImportError:

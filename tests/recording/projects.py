@@ -56,7 +56,7 @@ def _worked(path: Path) -> None:
 
 def _made(path: Path) -> None:
     """A small project with a cascade and an audit, whose grades are made up."""
-    from core.project import create
+    from exam_workbench.project import create
     from tests.server.hostile import fill_attacked
 
     project = create(path)

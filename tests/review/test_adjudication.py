@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import NotAllowed
-from core.exchange import exporting
-from core.labels import Policy, basis, label_qrels, override, overrides, withdraw
-from core.leaderboard import official_board
-from core.project import (
+from exam_workbench.errors import NotAllowed
+from exam_workbench.exchange import exporting
+from exam_workbench.labels import Policy, basis, label_qrels, override, overrides, withdraw
+from exam_workbench.leaderboard import official_board
+from exam_workbench.project import (
     ADJUDICATED,
     Project,
     activity,
@@ -31,7 +31,7 @@ from core.project import (
     set_due,
     set_member,
 )
-from core.review import (
+from exam_workbench.review import (
     Filters,
     Place,
     accept_agreed,
@@ -50,8 +50,8 @@ from core.review import (
     shares,
     undo_decision,
 )
-from core.review.disagreements.record import Case
-from core.types import Question
+from exam_workbench.review.disagreements.record import Case
+from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal
 

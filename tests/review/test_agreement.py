@@ -19,14 +19,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from core import bank, cli
-from core.labels import Policy, override, overrides, withdraw
-from core.measures import CrossTable, alpha_of, cohen_kappa, cross_table, matching, merge, per_level, weighted_kappa
-from core.measures.agreement import krippendorff_alpha
-from core.project import Project, sources
-from core.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
-from core.review.disagreements.agreement import Pair
-from core.types import GraderSpec, Question
+from exam_workbench import bank, cli
+from exam_workbench.labels import Policy, override, overrides, withdraw
+from exam_workbench.measures import (
+    CrossTable,
+    alpha_of,
+    cohen_kappa,
+    cross_table,
+    matching,
+    merge,
+    per_level,
+    weighted_kappa,
+)
+from exam_workbench.measures.agreement import krippendorff_alpha
+from exam_workbench.project import Project, sources
+from exam_workbench.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
+from exam_workbench.review.disagreements.agreement import Pair
+from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import refusal

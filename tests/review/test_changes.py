@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank
-from core.errors import InputError
-from core.labels import Policy, basis, labels
-from core.leaderboard import Leaderboard, leaderboard
-from core.project import Project, add_queries
-from core.review import changes, version_edits
-from core.types import Query, Question
+from exam_workbench import bank
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy, basis, labels
+from exam_workbench.leaderboard import Leaderboard, leaderboard
+from exam_workbench.project import Project, add_queries
+from exam_workbench.review import changes, version_edits
+from exam_workbench.types import Query, Question
 from tests.made.projects import examples, fill, new_project, only_read
 from tests.made.refusals import refusal
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core import bank
-from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
-from core.project import Project, judging
-from core.review import (
+from exam_workbench import bank
+from exam_workbench.labels import Policy, basis, confirm, labels, override, overrides, withdraw
+from exam_workbench.project import Project, judging
+from exam_workbench.review import (
     Judgments,
     Labels,
     Person,
@@ -24,8 +24,8 @@ from core.review import (
     strays,
     uncovered,
 )
-from core.study import diagnose
-from core.types import GraderSpec, Question
+from exam_workbench.study import diagnose
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 from tests.made.refusals import refusal
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import bank
-from core.catalogue import put_grader
-from core.grading.grades import add_outcomes
-from core.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
-from core.leaderboard import leaderboard
-from core.project import Project, assign_double, refresh_pool, write_runs
-from core.project.judging import judge as assess
-from core.project.runs import stage_rankings
-from core.review import (
+from exam_workbench import bank
+from exam_workbench.catalogue import put_grader
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, assign_double, refresh_pool, write_runs
+from exam_workbench.project.judging import judge as assess
+from exam_workbench.project.runs import stage_rankings
+from exam_workbench.review import (
     NONE,
     Filters,
     Found,
@@ -35,7 +35,7 @@ from core.review import (
     strongest_first,
     where_to_begin,
 )
-from core.types import Grade, GraderSpec, Question, Ranked
+from exam_workbench.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
 

@@ -12,13 +12,13 @@ from random import Random
 import pandas as pd
 import pytest
 
-from core import bank
-from core.errors import InputError
-from core.labels import Policy, basis, labels, override
-from core.leaderboard import compare, leaderboard
-from core.project import Project, mark_gold
-from core.review import changes, flips_csv, state_changes, version_edits, why_label
-from core.types import GraderSpec, Question
+from exam_workbench import bank
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy, basis, labels, override
+from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.project import Project, mark_gold
+from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import copy_of, examples, fill, grade, judge, new_project, only_read
 from tests.made.refusals import mentions, refusal
 

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 import click
 
-from core.audit import Goal, design, draw
-from core.cli.guests import File
-from core.project import Project
-from core.server.words import asked_for, commands, may_read, words_of
+from exam_workbench.audit import Goal, design, draw
+from exam_workbench.cli.guests import File
+from exam_workbench.project import Project
+from exam_workbench.server.words import asked_for, commands, may_read, words_of
 from tests.made.cascades import fill_planned
 from tests.made.projects import judge
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from core.project.engine_memory import CONFIG
-from core.server import hold, let_go, open_doors, routes, send_at_once
+from exam_workbench.project.engine_memory import CONFIG
+from exam_workbench.server import hold, let_go, open_doors, routes, send_at_once
 
 CONFIG["threads"] = 1
 

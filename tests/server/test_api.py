@@ -13,12 +13,12 @@ import click
 import pytest
 import yaml
 
-from core import cli
-from core.cli.guests import File
-from core.errors import InputError, NotAllowed
-from core.project import ACTS, Project, make_token, open_project, withdraw_token
-from core.server.guarding import TooOften, Visitor, check_host, check_rate
-from core.server.words import asked_for, commands, find, served, words_of
+from exam_workbench import cli
+from exam_workbench.cli.guests import File
+from exam_workbench.errors import InputError, NotAllowed
+from exam_workbench.project import ACTS, Project, make_token, open_project, withdraw_token
+from exam_workbench.server.guarding import TooOften, Visitor, check_host, check_rate
+from exam_workbench.server.words import asked_for, commands, find, served, words_of
 from tests.made.browser import ROOT
 from tests.made.refusals import refusal
 from tests.server.api import Api
@@ -226,7 +226,7 @@ def test_a_request_names_no_project(api: Api, tokens: dict[str, str], tmp_path: 
 
 
 def test_a_command_that_opens_a_path_is_not_served() -> None:
-    """`core.cli.guests.File` alone reads what was sent in the place of a file."""
+    """`exam_workbench.cli.guests.File` alone reads what was sent in the place of a file."""
     for kind in (click.File(), click.Path(), click.Path(path_type=Path), click.Tuple([str, click.Path()])):
         command = click.Command("leak", params=[click.Option(["--file"], type=kind)])
         with pytest.raises(InputError):

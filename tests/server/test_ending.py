@@ -8,10 +8,10 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from core.grading import jobs
-from core.project import open_project
-from core.server import stopping_commands
-from core.server.running import Asked, Running
+from exam_workbench.grading import jobs
+from exam_workbench.project import open_project
+from exam_workbench.server import stopping_commands
+from exam_workbench.server.running import Asked, Running
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 
 

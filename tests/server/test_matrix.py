@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.guests import act_of
-from core.project import ACTS, ROLES, Project, Role, open_project, set_member
-from core.server import routes
-from core.server.words import commands
+from exam_workbench.cli.guests import act_of
+from exam_workbench.project import ACTS, ROLES, Project, Role, open_project, set_member
+from exam_workbench.server import routes
+from exam_workbench.server.words import commands
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
 from tests.server import hostile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from core.server import send_at_once
+from exam_workbench.server import send_at_once
 
 
 def at_once(one: socket.socket) -> bool:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.guests import act_of
-from core.project import ACTS, Project, acting_with, find_token, make_token, open_project
-from core.server.running import Asked, Running
-from core.server.words import asked_for, commands
+from exam_workbench.cli.guests import act_of
+from exam_workbench.project import ACTS, Project, acting_with, find_token, make_token, open_project
+from exam_workbench.server.running import Asked, Running
+from exam_workbench.server.words import asked_for, commands
 from tests.made.endpoint_server import EndpointServer
 
 ENDPOINT = ("model", "base_url", "back_end", "grader_name")

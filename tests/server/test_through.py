@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from core import cli
-from core.cli.reading import READING
-from core.exchange import publications
-from core.project import find_door, make_door, open_project
-from core.project.doors import door_file
-from core.server import running
+from exam_workbench import cli
+from exam_workbench.cli.reading import READING
+from exam_workbench.exchange import publications
+from exam_workbench.project import find_door, make_door, open_project
+from exam_workbench.project.doors import door_file
+from exam_workbench.server import running
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.server.api import Api
@@ -42,7 +42,8 @@ def said(path: Path, words: Sequence[str], capture: pytest.CaptureFixture[bytes]
 def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, Path]) -> None:
     unread, output = os.pipe()
     os.close(unread)
-    command = [sys.executable, "-c", "from core.cli import main; main()", "status", "--project", str(held["read"])]
+    main = "from exam_workbench.cli import main; main()"
+    command = [sys.executable, "-c", main, "status", "--project", str(held["read"])]
     done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
     os.close(output)
     assert (done.returncode, done.stderr) == (1, b"")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.cli.guests import act_of
-from core.project import ACTS, ActName
-from core.server.words import commands, may_read
+from exam_workbench.cli.guests import act_of
+from exam_workbench.project import ACTS, ActName
+from exam_workbench.server.words import commands, may_read
 
 FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run", "POST run/{number}", "DELETE run/{number}")
 """What says nothing of a project but its name; a command that is sent to `run` is refused as one asked by its path."""

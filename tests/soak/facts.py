@@ -21,15 +21,15 @@ from urllib.parse import parse_qs, urlsplit
 from pandas import isna
 from streamlit.web import cli
 
-from core import bank, grading
-from core import labels as the_labels
-from core.catalogue import find_grader
-from core.exchange import check as check_project
-from core.labels import Policy, basis
-from core.leaderboard import leaderboard, score_runs
-from core.measures import COVER
-from core.project import Project, open_project, rankings
-from core.types import Question
+from exam_workbench import bank, grading
+from exam_workbench import labels as the_labels
+from exam_workbench.catalogue import find_grader
+from exam_workbench.exchange import check as check_project
+from exam_workbench.labels import Policy, basis
+from exam_workbench.leaderboard import leaderboard, score_runs
+from exam_workbench.measures import COVER
+from exam_workbench.project import Project, open_project, rankings
+from exam_workbench.types import Question
 from tests.made.projects import expected_coverage, expected_label
 
 APP = Path(__file__).resolve().parents[2] / "app.py"

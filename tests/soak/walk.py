@@ -17,9 +17,9 @@ from random import Random
 
 from playwright.sync_api import sync_playwright
 
-from core.bank import Generation, add_generations
-from core.exchange import make_demo
-from core.project import open_project
+from exam_workbench.bank import Generation, add_generations
+from exam_workbench.exchange import make_demo
+from exam_workbench.project import open_project
 from tests.made.browser import FLAGS, WINDOW, Server, find_chromium, free_port, running
 from tests.soak.acts import ACTS, question_rows
 from tests.soak.person import PATIENCE, Broken, NotNow, Person, hold

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from core import bank, graders
-from core.bank import near_duplicates
-from core.labels import Policy, Skipped
-from core.project import Project, set_pool_depth
-from core.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
-from core.types import GraderSpec, Question
+from exam_workbench import bank, graders
+from exam_workbench.bank import near_duplicates
+from exam_workbench.labels import Policy, Skipped
+from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import refusal
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from core.bank import question_text_key
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.project import Project
-from core.study import BoardChoice, boards_to_choose_by, compare_choices
-from core.study.evaluations import score_table
-from core.types import GraderSpec
+from exam_workbench.bank import question_text_key
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
+from exam_workbench.study import BoardChoice, boards_to_choose_by, compare_choices
+from exam_workbench.study.evaluations import score_table
+from exam_workbench.types import GraderSpec
 from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.labels import Policy
-from core.leaderboard import Leaderboard, leaderboard
-from core.leaderboard.board import System
-from core.measures import correlate
-from core.project import Project, write_board
-from core.study import (
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Leaderboard, leaderboard
+from exam_workbench.leaderboard.board import System
+from exam_workbench.measures import correlate
+from exam_workbench.project import Project, write_board
+from exam_workbench.study import (
     PANEL_MEASURES,
     BoardChoice,
     Difference,
@@ -26,8 +26,8 @@ from core.study import (
     query_points,
     system_points,
 )
-from core.study.significance import compare_all
-from core.types import Board, BoardRow, GraderSpec, Question
+from exam_workbench.study.significance import compare_all
+from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards import system
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.project import Project
-from core.study import Difference, alike, remembered_pairs
-from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
+from exam_workbench.project import Project
+from exam_workbench.study import Difference, alike, remembered_pairs
+from exam_workbench.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from tests.study.test_significance import board_of, random_scores
 
 FOUR = board_of({run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7, 0.6), strict=True)})

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InputError
-from core.labels import Policy
-from core.project import Project
-from core.study import bank_worth
-from core.types import GraderSpec, Question
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.study import bank_worth
+from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, new_project
 from tests.made.refusals import mentions, refusal
 

@@ -15,16 +15,16 @@ import pytrec_eval
 from click.testing import CliRunner
 from scipy import stats
 
-from core import bank
-from core.cli import cli
-from core.errors import InputError
-from core.exchange import import_files
-from core.formats import Source
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.measures import correlate
-from core.project import Project, rankings
-from core.study import (
+from exam_workbench import bank
+from exam_workbench.cli import cli
+from exam_workbench.errors import InputError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.measures import correlate
+from exam_workbench.project import Project, rankings
+from exam_workbench.study import (
     COEFFICIENTS,
     Cell,
     MetaTable,
@@ -36,9 +36,9 @@ from core.study import (
     meta_tsv,
     methods,
 )
-from core.study.meta_rows import Row
-from core.study.meta_table import TableRow
-from core.types import GraderSpec, Question
+from exam_workbench.study.meta_rows import Row
+from exam_workbench.study.meta_table import TableRow
+from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal

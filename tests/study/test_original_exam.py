@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from core.cli import cli
-from core.measures import correlate
+from exam_workbench.cli import cli
+from exam_workbench.measures import correlate
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "original-exam.md"

@@ -10,13 +10,13 @@ import sys
 import pytest
 from scipy.stats import pearsonr, zscore
 
-from core import cli
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.project import Project
-from core.study import select
-from core.study.selection import classify, standardised_pearson
-from core.types import Question
+from exam_workbench import cli
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
+from exam_workbench.study import select
+from exam_workbench.study.selection import classify, standardised_pearson
+from exam_workbench.types import Question
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from core import cli
-from core.exchange import import_files
-from core.formats import Source
-from core.graders import Control
-from core.grading import Request, Scope, make_plan, run_job
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.project import Project, set_pool_depth
-from core.study import to_grade, unjudged
-from core.types import Asked, Grade, Question
+from exam_workbench import cli
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.graders import Control
+from exam_workbench.grading import Request, Scope, make_plan, run_job
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.study import to_grade, unjudged
+from exam_workbench.types import Asked, Grade, Question
 from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import refusal
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import FileError, InputError, Problem
-from core.exchange.rules import LARGEST_KEY
-from core.project import migrations
+from ...errors import FileError, InputError, Problem
+from ...project import migrations
+from ..rules import LARGEST_KEY
 
 FORMAT = "exam-workbench project"
 FORMAT_VERSION = 1

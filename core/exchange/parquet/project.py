@@ -10,23 +10,10 @@ from pathlib import Path
 
 import duckdb
 
-from core import __version__
-from core.atomic_files import WorkingFolder, make_folder, put, put_new, writing
-from core.errors import FileError, InputError, Problem
-from core.exchange.parquet.manifest import (
-    FORMAT,
-    FORMAT_VERSION,
-    MANIFEST,
-    MEND,
-    Manifest,
-    Table,
-    read_project,
-    refused,
-    sha256,
-)
-from core.exchange.rules import LARGEST_KEY, faults, with_rows
-from core.exchange.zipping import write_zip
-from core.project import (
+from ... import __version__
+from ...atomic_files import WorkingFolder, make_folder, put, put_new, writing
+from ...errors import FileError, InputError, Problem
+from ...project import (
     MARK,
     Cursor,
     Project,
@@ -39,6 +26,19 @@ from core.project import (
     open_project,
     quoted_name,
     quoted_path,
+)
+from ..rules import LARGEST_KEY, faults, with_rows
+from ..zipping import write_zip
+from .manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    MEND,
+    Manifest,
+    Table,
+    read_project,
+    refused,
+    sha256,
 )
 
 CACHES = frozenset({"text_vectors"})

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from core.errors import GradingError, InputError
-from core.graders.access.addresses import checked_host, is_loopback, origin, same_address
-from core.graders.access.endpoints import FILE_VARIABLE, WELL_KNOWN, OfferedEndpoint, offered_endpoints
-from core.graders.access.keys import find_key
+from ...errors import GradingError, InputError
+from .addresses import checked_host, is_loopback, origin, same_address
+from .endpoints import FILE_VARIABLE, WELL_KNOWN, OfferedEndpoint, offered_endpoints
+from .keys import find_key
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_VARIABLE = "OPENAI_API_KEY"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from core.errors import InputError
+from ...errors import InputError
 
 PORTS = {"http": 80, "https": 443}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from core.errors import InputError
-from core.graders.access.addresses import checked_host
-from core.graders.access.keys import VARIABLE
+from ...errors import InputError
+from .addresses import checked_host
+from .keys import VARIABLE
 
 FILE_VARIABLE = "EXAM_ENDPOINTS"
 """Names the file with the endpoints: TOML, or JSON where its name ends so."""

@@ -7,8 +7,8 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from core.errors import InputError
-from core.graders.access.access import Access
+from ...errors import InputError
+from .access import Access
 
 FOLDERS_VARIABLE = "EXAM_MODEL_FOLDERS"
 """Folders whose models everybody on the screens may use, also in folders below them; parted as in PATH."""

@@ -17,11 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.embedding import minilm
-from core.graders.embedding.minilm import (
+from ...errors import InputError
+from ...sentences import SPLITTER, Span, split_sentences
+from ...types import MAX_RATING, Asked, Grade, GraderSpec
+from ..base import Outcome, Pair
+from ..control import Control
+from ..vectors import Kept, VectorStore
+from . import minilm
+from .minilm import (
     DIMENSIONS,
     MAX_TOKENS,
     MODEL,
@@ -29,9 +32,6 @@ from core.graders.embedding.minilm import (
     Encoder,
     Vectors,
 )
-from core.graders.vectors import Kept, VectorStore
-from core.sentences import SPLITTER, Span, split_sentences
-from core.types import MAX_RATING, Asked, Grade, GraderSpec
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 

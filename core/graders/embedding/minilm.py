@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import GradingError
-from core.graders.local.batches import by_length
+from ...errors import GradingError
+from ..local.batches import by_length
 
 if TYPE_CHECKING:
     import torch
 
-    from core.graders.embedding.bert import Bert
+    from .bert import Bert
 
 MODEL = "all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -126,7 +126,7 @@ class Encoder:
 
     def _forward(self, tokens: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """The last layer of one batch, longest first, (texts, tokens, 384), and where there is a token."""
-        from core.graders.local.writing import padded
+        from ..local.writing import padded
 
         ids, attention = padded(tokens, 0, False, self._device)
         return self._model(ids, attention.bool()), attention
@@ -179,7 +179,7 @@ def _load(folder: Path) -> Encoder:
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
 
-    from core.graders.embedding.bert import Bert
+    from .bert import Bert
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     config = json.loads((folder / "config.json").read_bytes())

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.errors import GradingError
-from core.graders.control import Awaited, Control
+from ...errors import GradingError
+from ..control import Awaited, Control
 
 FIRST_PAUSE = 30.0
 LONGEST_PAUSE = 600.0

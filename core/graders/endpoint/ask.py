@@ -10,9 +10,12 @@ from typing import Any
 
 import openai
 
-from core.errors import GradingError
-from core.graders.control import Tokens
-from core.graders.endpoint.chat import (
+from ...errors import GradingError
+from ...limits import limit
+from ..control import Tokens
+from ..reading.answers import is_in_words, is_of_schema
+from ..reading.calls import Completion
+from .chat import (
     UNEXPLAINED,
     Answer,
     Dialect,
@@ -26,12 +29,9 @@ from core.graders.endpoint.chat import (
     objection,
     read_answer,
 )
-from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
-from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, passes, told_wait
-from core.graders.reading.answers import is_in_words, is_of_schema
-from core.graders.reading.calls import Completion
-from core.limits import limit
+from .http import BoundedClient, UnreadableAnswerError, UnsentError
+from .redaction import SECRET_LENGTH, redact, without_keys
+from .retry import Pace, passes, told_wait
 
 CONNECT_SECONDS = 10.0
 FIRST_LIMIT = 60.0

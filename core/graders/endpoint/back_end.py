@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
-from core.errors import GradingError, InputError
-from core.graders.access.access import check_further_fields, current, key_for, offered_at, usual_address
-from core.graders.access.addresses import checked_host, is_loopback
-from core.graders.access.endpoints import OfferedEndpoint
-from core.graders.access.keys import VARIABLE
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.endpoint.ask import FIRST_LIMIT, Endpoint
-from core.graders.endpoint.batches import BatchEndpoint
-from core.graders.endpoint.chat import MOST_THINKING, Api, Dialect, Request, prepare
-from core.graders.endpoint.session import Session
-from core.graders.reading.calls import Call, Completion, Steps
+from ...errors import GradingError, InputError
+from ..access.access import check_further_fields, current, key_for, offered_at, usual_address
+from ..access.addresses import checked_host, is_loopback
+from ..access.endpoints import OfferedEndpoint
+from ..access.keys import VARIABLE
+from ..base import Outcome, Pair
+from ..control import Control
+from ..reading.calls import Call, Completion, Steps
+from .ask import FIRST_LIMIT, Endpoint
+from .batches import BatchEndpoint
+from .chat import MOST_THINKING, Api, Dialect, Request, prepare
+from .session import Session
 
 LONGEST_CALL = 3600
 """Seconds for one call at most: a job that is stopped waits for the calls that are under way."""

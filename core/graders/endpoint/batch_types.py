@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.errors import GradingError
+from ...errors import GradingError
 
 MOST_CALLS = 50_000
 MOST_BYTES = 200_000_000

@@ -12,14 +12,14 @@ from typing import Any, TypeVar, cast
 import openai
 import orjson
 
-from core.errors import GradingError
-from core.graders.endpoint.ask import Endpoint, open_client
-from core.graders.endpoint.batch_types import EndpointBatch, PassingError
-from core.graders.endpoint.chat import brief, explanation
-from core.graders.endpoint.http import UnreadableAnswerError, UnsentError
-from core.graders.endpoint.redaction import redact
-from core.graders.endpoint.retry import passes
-from core.limits import limit
+from ...errors import GradingError
+from ...limits import limit
+from .ask import Endpoint, open_client
+from .batch_types import EndpointBatch, PassingError
+from .chat import brief, explanation
+from .http import UnreadableAnswerError, UnsentError
+from .redaction import redact
+from .retry import passes
 
 MARK = "exam_batch"
 """Name of the field of a batch's metadata that says which of a project's batches it is."""

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import orjson
 
-from core.graders.control import Tokens
-from core.graders.prompts.prompt import PASSAGE, Messages, fill, variables
-from core.graders.reading.answers import is_of_schema
-from core.graders.reading.calls import Call, Completion
-from core.graders.reading.parsing import ABSTENTION
-from core.graders.reading.reasoning import reasoning_length
-from core.graders.reading.settled import settled
-from core.limits import limit
+from ...limits import limit
+from ..control import Tokens
+from ..prompts.prompt import PASSAGE, Messages, fill, variables
+from ..reading.answers import is_of_schema
+from ..reading.calls import Call, Completion
+from ..reading.parsing import ABSTENTION
+from ..reading.reasoning import reasoning_length
+from ..reading.settled import settled
 
 Api = Literal["chat", "completions"]
 """What an endpoint is asked for: an answer in a chat, or how a text goes on."""

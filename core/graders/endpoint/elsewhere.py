@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from core.errors import GradingError
-from core.graders.base import Grader, Pair
-from core.graders.control import Tokens
-from core.graders.endpoint.chat import (
+from ...errors import GradingError
+from ...types import Asked, Grade
+from ..base import Grader, Pair
+from ..control import Tokens
+from ..local.base import LocalBackEnd
+from ..reading.calls import Completion
+from ..reading.grader import EMPTY_PASSAGE, ReadingGrader
+from .chat import (
     UNEXPLAINED,
     Api,
     Request,
@@ -21,14 +25,10 @@ from core.graders.endpoint.chat import (
     read_answer,
     told_tokens,
 )
-from core.graders.endpoint.redaction import redact, without_keys
-from core.graders.local.base import LocalBackEnd
-from core.graders.reading.calls import Completion
-from core.graders.reading.grader import EMPTY_PASSAGE, ReadingGrader
-from core.types import Asked, Grade
+from .redaction import redact, without_keys
 
 if TYPE_CHECKING:
-    from core.graders.endpoint.back_end import EndpointBackEnd
+    from .back_end import EndpointBackEnd
 
 NOTHING = Tokens()
 
@@ -70,7 +70,7 @@ def is_remote(grader: Grader) -> bool:
     # To load the client takes as long as to encode some hundred passages, and every job asks this.
     if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
         return False
-    from core.graders.endpoint.back_end import EndpointBackEnd
+    from .back_end import EndpointBackEnd
 
     return isinstance(grader.back_end, EndpointBackEnd)
 
@@ -174,7 +174,7 @@ def _shorter(error: str, request: Request) -> int:
 
 
 def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
-    from core.graders.endpoint.back_end import EndpointBackEnd
+    from .back_end import EndpointBackEnd
 
     if isinstance(grader, ReadingGrader) and isinstance(grader.back_end, EndpointBackEnd):
         return grader, grader.back_end

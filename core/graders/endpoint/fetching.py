@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.errors import GradingError, InputError
-from core.graders.access.access import current, key_for
-from core.graders.access.addresses import checked_host, is_loopback
-from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
+from ...errors import GradingError, InputError
+from ..access.access import current, key_for
+from ..access.addresses import checked_host, is_loopback
+from .manners import Fetched, FetchMethod, Manners
 
 
 def fetch_all(
@@ -68,7 +68,7 @@ def fetch_all(
             )
         key = found.key
     # With it comes the library of the model endpoints, which whoever asks nothing need not load.
-    from core.graders.endpoint.requests import Requests
+    from .requests import Requests
 
     fetching = Requests(url, method, manners, key, is_loopback(host), watch, stopped, came)
     return asyncio.run(fetching.all(bodies))

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 
 import openai
 
-from core.graders.endpoint.redaction import redact
-from core.graders.endpoint.retry import LONGEST_HEADER
+from .redaction import redact
+from .retry import LONGEST_HEADER
 
 CHUNK = 1 << 16
 GZIP = zlib.MAX_WBITS | 32

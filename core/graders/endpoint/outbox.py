@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from core.graders.base import Outcome
+from ..base import Outcome
 
 BEAT_SECONDS = 1.0
 """An empty batch is given this often while nothing comes, so that the caller can commit and show what it has."""

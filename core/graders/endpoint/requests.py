@@ -12,12 +12,12 @@ from typing import Any
 import openai
 import orjson
 
-from core.graders.endpoint.ask import CONNECT_SECONDS
-from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
-from core.graders.endpoint.manners import Fetched, FetchMethod, Manners
-from core.graders.endpoint.redaction import redact
-from core.graders.endpoint.retry import backoff, passes, told_wait
-from core.limits import limit
+from ...limits import limit
+from .ask import CONNECT_SECONDS
+from .http import BoundedClient, UnreadableAnswerError, UnsentError
+from .manners import Fetched, FetchMethod, Manners
+from .redaction import redact
+from .retry import backoff, passes, told_wait
 
 LONGEST_DETAIL = 200
 """Characters of what an endpoint says of a fault."""

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 
 import openai
 
-from core.errors import GradingError
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control, Tokens
-from core.graders.endpoint.absence import Absence
-from core.graders.endpoint.ask import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
-from core.graders.endpoint.chat import Answer, Request, prepare
-from core.graders.endpoint.outbox import Outbox
-from core.graders.endpoint.retry import backoff
-from core.graders.reading.calls import Call, Completion, Steps
-from core.text import how_many
+from ...errors import GradingError
+from ...text import how_many
+from ..base import Outcome, Pair
+from ..control import Control, Tokens
+from ..reading.calls import Call, Completion, Steps
+from .absence import Absence
+from .ask import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
+from .chat import Answer, Request, prepare
+from .outbox import Outbox
+from .retry import backoff
 
 LOOK_SECONDS = 0.05
 """How often the reins are looked at; nobody tells the loop that they were pulled."""

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from core.errors import GradingError, InputError
-from core.graders.control import Control
-from core.graders.local.base import LocalBackEnd
-from core.graders.local.batches import Batch, Group, default_budget
-from core.graders.local.extractive import ExtractiveBackEnd
-from core.graders.local.loading import loading, model_identity, tokens_in
-from core.graders.local.prompting import Prepared, Prompting
-from core.graders.reading.calls import Call, Completion, Sampling
-from core.graders.reading.reasoning import reasoning_length
-from core.graders.reading.settled import settled
+from ...errors import GradingError, InputError
+from ..control import Control
+from ..reading.calls import Call, Completion, Sampling
+from ..reading.reasoning import reasoning_length
+from ..reading.settled import settled
+from .base import LocalBackEnd
+from .batches import Batch, Group, default_budget
+from .extractive import ExtractiveBackEnd
+from .loading import loading, model_identity, tokens_in
+from .prompting import Prepared, Prompting
 
 if TYPE_CHECKING:
-    from core.graders.local.causal import CausalRunner
-    from core.graders.local.options import Options
-    from core.graders.local.seq2seq import Seq2SeqRunner
-    from core.graders.local.writing import Likelihood, Written
+    from .causal import CausalRunner
+    from .options import Options
+    from .seq2seq import Seq2SeqRunner
+    from .writing import Likelihood, Written
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
@@ -163,10 +163,10 @@ class TransformersBackEnd(LocalBackEnd):
     @cached_property
     def _runner(self) -> CausalRunner | Seq2SeqRunner:
         if self._loaded.seq2seq:
-            from core.graders.local.seq2seq import Seq2SeqRunner
+            from .seq2seq import Seq2SeqRunner
 
             return Seq2SeqRunner(self._loaded, self._sampling)
-        from core.graders.local.causal import CausalRunner
+        from .causal import CausalRunner
 
         return CausalRunner(self._loaded, self._share, self._sampling)
 
@@ -179,7 +179,7 @@ class TransformersBackEnd(LocalBackEnd):
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Answers that are written, of calls of one kind."""
-        from core.graders.local.options import named_option
+        from .options import named_option
 
         ends = settled(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -267,7 +267,7 @@ class TransformersBackEnd(LocalBackEnd):
 
     def _options_of(self, call: Call) -> Options | None:
         """The options whose probabilities are read while a call is answered; none with beams."""
-        from core.graders.local.options import Options
+        from .options import Options
 
         if self._beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
             return None

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from core.errors import InputError
-from core.graders.access.access import acting, current
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.local.batches import Batch
-from core.graders.local.loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand
-from core.graders.reading.calls import Call, Completion, Steps
-from core.graders.reading.driving import drive_in_windows
+from ...errors import InputError
+from ..access.access import acting, current
+from ..base import Outcome, Pair
+from ..control import Control
+from ..reading.calls import Call, Completion, Steps
+from ..reading.driving import drive_in_windows
+from .batches import Batch
+from .loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand
 
 Result = TypeVar("Result")
 
@@ -92,7 +92,7 @@ class LocalBackEnd(ABC):
 
     def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
         """The result of every row of a batch, run in halves of halves if the memory does not hold it at once."""
-        from core.graders.local.writing import out_of_memory_halves
+        from .writing import out_of_memory_halves
 
         found: list[tuple[int, Result]] = []
         with self._loaded.lock:

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from core.graders.local.batches import Batch, Group, by_length
-from core.graders.local.loading import Loaded
-from core.graders.local.writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
-from core.graders.reading.calls import Sampling
+from ..reading.calls import Sampling
+from .batches import Batch, Group, by_length
+from .loading import Loaded
+from .writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
 LEAST_SHARED = 16
 """Tokens that must be shared for a pass of their own to pay."""

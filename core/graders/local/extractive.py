@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError
-from core.graders.access.endpoints import OfferedEndpoint
-from core.graders.control import Control
-from core.graders.local.base import LocalBackEnd
-from core.graders.local.batches import by_length, default_budget
-from core.graders.local.loading import Loaded
-from core.graders.prompts.prompt import PASSAGE
-from core.graders.reading.calls import BackEnd, Call, Completion
-from core.graders.reading.driving import answers
+from ...errors import InputError
+from ..access.endpoints import OfferedEndpoint
+from ..control import Control
+from ..prompts.prompt import PASSAGE
+from ..reading.calls import BackEnd, Call, Completion
+from ..reading.driving import answers
+from .base import LocalBackEnd
+from .batches import by_length, default_budget
+from .loading import Loaded
 
 LONGEST_ANSWER = 30
 """Tokens of an answer at most."""
@@ -187,7 +187,7 @@ def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
     """Logits of start and of end, float (tokens,) each, by window."""
     import torch
 
-    from core.graders.local.writing import pad_token, padded
+    from .writing import pad_token, padded
 
     ids, mask = padded([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
     extra = {}

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from core.errors import GradingError, InputError
-from core.graders.access.access import current
-from core.graders.access.model_places import check_revision, holds_model, place_of
+from ...errors import GradingError, InputError
+from ..access.access import current
+from ..access.model_places import check_revision, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
 """What a model is loaded for: to write text, to cut spans out of a passage, or to score a question with a passage."""

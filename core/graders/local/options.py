@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from core.graders.reading.calls import Call
-from core.graders.reading.parsing import parse_letter, parse_rating, parse_yes_no
+from ..reading.calls import Call
+from ..reading.parsing import parse_letter, parse_rating, parse_yes_no
 
 # What tokenizers write for a blank or a line end at the beginning of a token.
 _BLANKS = "▁ĠĊ \n\t"

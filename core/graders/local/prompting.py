@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from core.graders.local.templates import fill_chat_template
-from core.graders.prompts.prompt import PASSAGE, fill
-from core.graders.reading.calls import Call
+from ..prompts.prompt import PASSAGE, fill
+from ..reading.calls import Call
+from .templates import fill_chat_template
 
 
 @dataclass(frozen=True)

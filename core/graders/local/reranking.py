@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.errors import InputError
-from core.graders.local.loading import load_model
+from ...errors import InputError
+from .loading import load_model
 
 BATCH = 32
 

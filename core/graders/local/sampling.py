@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from core.graders.reading.calls import Sampling
+from ..reading.calls import Sampling
 
 
 class Draw:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import GradingError
+from ...errors import GradingError
 
 SECONDS = 10.0
 """For which templates may run at least; an honest one takes a ten-thousandth."""

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import torch
 
-from core.errors import GradingError
-from core.graders.local.batches import Batch, halved
-from core.graders.local.loading import Loaded
-from core.graders.local.options import Watch
-from core.graders.local.sampling import Draw
-from core.graders.reading.calls import Sampling
+from ...errors import GradingError
+from ..reading.calls import Sampling
+from .batches import Batch, halved
+from .loading import Loaded
+from .options import Watch
+from .sampling import Draw
 
 Likelihood = tuple[float, int]
 """Log-likelihood of an option's tokens, and their number."""

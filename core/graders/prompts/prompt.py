@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from core.errors import FileError, InputError, Problem
-from core.plain_yaml import read_yaml, write_yaml
-from core.types import KINDS, MAX_RATING
+from ...errors import FileError, InputError, Problem
+from ...plain_yaml import read_yaml, write_yaml
+from ...types import KINDS, MAX_RATING
 
 Use = Literal[
     "self-rating", "answer", "verify", "choice", "direct", "generate questions", "generate nuggets", "draft answer key",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.graders.reading.calls import Call, Completion
-from core.graders.reading.parsing import (
+from .calls import Call, Completion
+from .parsing import (
     UNDECIDED,
     Parsed,
     parse_json_answer,

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.prompts.prompt import Prompt
-from core.types import Grade
+from ...types import Grade
+from ..base import Outcome, Pair
+from ..control import Control
+from ..prompts.prompt import Prompt
 
 Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
 """How an answer is read. `rating`, `yes-no` and `letter` end early and have a distribution; `text` and `json`

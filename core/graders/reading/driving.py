@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.reading.calls import BackEnd, Call, Completion, Steps
-from core.types import Grade
+from ...types import Grade
+from ..base import Outcome, Pair
+from ..control import Control
+from .calls import BackEnd, Call, Completion, Steps
 
 WINDOW = 256
 """Pairs under way at most: enough to fill batches of like length, few enough to be quick to begin and to stop."""

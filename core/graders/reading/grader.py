@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.graders.reading.calls import BackEnd, Steps
-from core.types import Asked, Grade, GraderSpec
+from ...types import Asked, Grade, GraderSpec
+from ..base import Outcome, Pair
+from ..control import Control
+from .calls import BackEnd, Steps
 
 EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
 """What becomes of a pair whose passage has no words: no model is asked."""

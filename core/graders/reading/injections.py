@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.graders.base import Grader
-from core.graders.control import Control
-from core.graders.reading.trying import beyond_caps
-from core.types import Asked, Grade
+from ...types import Asked, Grade
+from ..base import Grader
+from ..control import Control
+from .trying import beyond_caps
 
 
 @dataclass(frozen=True)

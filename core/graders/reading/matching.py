@@ -6,8 +6,8 @@ import re
 
 from rapidfuzz.distance import Levenshtein
 
-from core.graders.reading.parsing import ill_formed, unanswerable
-from core.text import meaningful_words, normalise, without_citations
+from ...text import meaningful_words, normalise, without_citations
+from .parsing import ill_formed, unanswerable
 
 TOLERANCE = 0.2
 """Edit distance from which two answers differ, as a share of the longer one (EXAM++, section 4.2.1)."""

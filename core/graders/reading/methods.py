@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
-from core.graders.prompts.prompt import Prompt, variables
-from core.graders.reading.answers import read
-from core.graders.reading.calls import Call, Completion, Per, Steps
-from core.graders.reading.matching import contains_key, is_no_answer, without_letter, word_match
-from core.graders.reading.parsing import missing_answer, no_answer
-from core.graders.reading.reasoning import without_thoughts
-from core.limits import limit
-from core.types import Asked, Grade
+from ...limits import limit
+from ...types import Asked, Grade
+from ..prompts.prompt import Prompt, variables
+from .answers import read
+from .calls import Call, Completion, Per, Steps
+from .matching import contains_key, is_no_answer, without_letter, word_match
+from .parsing import missing_answer, no_answer
+from .reasoning import without_thoughts
 
 RATING_TOKENS = 64  # room for a sentence before the rating
 ANSWER_TOKENS = 128  # room for a complete answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.errors import InputError
+from ...errors import InputError
 
 _TEXTS = (
     *("back_end", "verify_back_end", "base_url", "key_variable", "api", "structured", "prompt", "verify_prompt"),

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.graders.reading.rating_marks import begins_with_rating, named_rating, names_number
-from core.graders.reading.reasoning import without_thoughts
-from core.graders.reading.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
-from core.graders.reading.verdicts import verdicts_in
-from core.types import MAX_RATING, Status
+from ...types import MAX_RATING, Status
+from .rating_marks import begins_with_rating, named_rating, names_number
+from .reasoning import without_thoughts
+from .refusals import apologises, is_service_message, may_be_about_the_passage, refuses
+from .verdicts import verdicts_in
 
 UNANSWERABLE = (
     "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",

@@ -79,7 +79,8 @@ SERVICE_MESSAGES = {
     r"|[,.;] (?:please|slow|try|wait)\b)",
     "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
     rf"(?: \w+){{0,3}} {_OVER}\b",
-    "reports a limit that is used up": r"you(?:'ve| have| are)? (?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
+    "reports a limit that is used up": r"you(?:'ve| have| are)? "
+    r"(?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
     r"|out of|reached|run out of|used (?:up|all)) (?:\w+ ){0,3}(?:allowance|credits?|limits?|messages|quota|requests"
     r"|tokens)\b)",
     "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.graders.reading.calls import Call
-from core.graders.reading.parsing import settled_letter, settled_rating, settled_yes_no
-from core.graders.reading.reasoning import opened_reasoning
+from .calls import Call
+from .parsing import settled_letter, settled_rating, settled_yes_no
+from .reasoning import opened_reasoning
 
 
 def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.errors import GradingError, InputError
-from core.graders.base import Grader
-from core.graders.control import Control
-from core.graders.prompts.prompt import Messages, fill
-from core.graders.reading.calls import Call, Completion
-from core.graders.reading.driving import complete
-from core.graders.reading.grader import ReadingGrader
-from core.types import Asked, Grade
+from ...errors import GradingError, InputError
+from ...types import Asked, Grade
+from ..base import Grader
+from ..control import Control
+from ..prompts.prompt import Messages, fill
+from .calls import Call, Completion
+from .driving import complete
+from .grader import ReadingGrader
 
 
 @dataclass(frozen=True)

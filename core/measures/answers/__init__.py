@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.measures.answers.cases import (
+from .cases import (
     CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,
@@ -14,12 +14,12 @@ from core.measures.answers.cases import (
     propose,
     settled,
 )
-from core.measures.answers.correlating import QueryCorrelation, correlate_queries
-from core.measures.answers.matches import TEXT_SCORES, best, greedy_f1
-from core.measures.answers.people import Against, Point, Tested, against_people, halves_test, threshold_curve
-from core.measures.answers.retrieved import Conventional, Retrieved, conventional, retrieved
-from core.measures.answers.scoring import Scored, score
-from core.measures.answers.texts import NEAR, likeness
+from .correlating import QueryCorrelation, correlate_queries
+from .matches import TEXT_SCORES, best, greedy_f1
+from .people import Against, Point, Tested, against_people, halves_test, threshold_curve
+from .retrieved import Conventional, Retrieved, conventional, retrieved
+from .scoring import Scored, score
+from .texts import NEAR, likeness
 
 __all__ = [
     "CASES",

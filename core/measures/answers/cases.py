@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.answers.texts import NEAR, containing, contains, plain
+from .texts import NEAR, containing, contains, plain
 
 Case = Literal["A", "B", "C", "D", "E", "F", "K"]
 

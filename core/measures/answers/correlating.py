@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.resampling import SAMPLES, Interval, interval, quotients
+from ..resampling import SAMPLES, Interval, interval, quotients
 
 Array = NDArray[np.float64]
 

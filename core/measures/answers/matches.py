@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from core.measures.answers.texts import contains, plain
-from core.measures.similarity import SIMILARITIES
-from core.text import stem, without_citations
+from ...text import stem, without_citations
+from ..similarity import SIMILARITIES
+from .texts import contains, plain
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU

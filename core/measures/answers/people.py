@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.errors import InputError
-from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval, quotients
+from ...errors import InputError
+from ..resampling import SAMPLES, Interval, drawn_counts, interval, quotients
 
 Array = NDArray[np.float64]
 By = Literal["kappa", "accuracy"]
@@ -79,7 +79,7 @@ def against_people(
     """Accuracy, Cohen's kappa, precision and recall of a judge, each with a bootstrap interval.
 
     Accuracy = (TP + TN) / n, precision = TP / (TP + FP), recall = TP / (TP + FN); kappa as `cohen_kappa` of
-    `core.measures` (Cohen, 1960).
+    `measures` (Cohen, 1960).
 
     Args:
         verdicts: of the judge on n answers, 1 yes and 0 no; None where it has none.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.errors import InputError
-from core.measures.means import mean_and_standard_error
+from ...errors import InputError
+from ..means import mean_and_standard_error
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from core.measures.means import mean_and_standard_error
+from ..means import mean_and_standard_error
 
 Outcome = float | None
 """Of one query: 1 yes, 0 no, or a number between; None where the comparison failed."""

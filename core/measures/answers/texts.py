@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.text import without_citations
+from ...text import without_citations
 
 NEAR = 0.9
 """The similarity from which two passages count as the same text (llm-reteval specification, sections 7 and 8)."""

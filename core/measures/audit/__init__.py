@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from core.measures.audit.batches import Batch, Corrected, combined_weights, correct, missing_bounds, predict_batches
-from core.measures.audit.bias import group_bias, machine_bias
-from core.measures.audit.boards import kendall_bounds, true_correlation
-from core.measures.audit.calibration import balanced, cut_points, meanings, thresholds
-from core.measures.audit.design import FLOOR, chances, draw, importance, planned_chances, shares
-from core.measures.audit.estimate import VARIANCES, Comparisons, Estimates, Variance, alike, compare, estimates
-from core.measures.audit.labels import Quality, Rate, quality
-from core.measures.audit.order import composite
-from core.measures.audit.planning import (
+from .batches import Batch, Corrected, combined_weights, correct, missing_bounds, predict_batches
+from .bias import group_bias, machine_bias
+from .boards import kendall_bounds, true_correlation
+from .calibration import balanced, cut_points, meanings, thresholds
+from .design import FLOOR, chances, draw, importance, planned_chances, shares
+from .estimate import VARIANCES, Comparisons, Estimates, Variance, alike, compare, estimates
+from .labels import Quality, Rate, quality
+from .order import composite
+from .planning import (
     expected_width,
     guessed_spread,
     judgments_needed,
     judgments_to_tell,
 )
-from core.measures.audit.prediction import Pool, pool_of
-from core.measures.audit.spread import expected_spread, residual_spread
-from core.measures.audit.stopping import best, better, level_at, precise, simultaneous
-from core.measures.audit.weights import Array, Flags, LinearMeasure, Weights, linear_measure
+from .prediction import Pool, pool_of
+from .spread import expected_spread, residual_spread
+from .stopping import best, better, level_at, precise, simultaneous
+from .weights import Array, Flags, LinearMeasure, Weights, linear_measure
 
 __all__ = [
     "FLOOR",

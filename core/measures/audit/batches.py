@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.audit.design import shares
-from core.measures.audit.prediction import Pool, predictions
-from core.measures.audit.weights import Array, Flags
+from ...errors import InputError
+from .design import shares
+from .prediction import Pool, predictions
+from .weights import Array, Flags
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
     estimator, Särndal, Swensson and Wretman, 1992, section 6.3; with cross-fitted f it is prediction-powered inference,
     Angelopoulos et al., Science 382, 2023, and Zrnic and Candès, PNAS 121, 2024, with chances that differ, Zrnic and
     Candès, ICML 2024). The estimate is sum_t share_t z_t, with shares that were fixed beforehand, so that it is
-    unbiased and the variances of the batches add up; see `core.measures.audit.design`.
+    unbiased and the variances of the batches add up; see `measures.audit.design`.
 
     Args:
         batches: T batches in order, at least one.

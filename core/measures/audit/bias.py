@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import CONFIDENCE, Estimates, Variance, estimates
-from core.measures.audit.weights import Array, Flags
+from ...errors import InputError
+from .batches import Corrected
+from .estimate import CONFIDENCE, Estimates, Variance, estimates
+from .weights import Array, Flags
 
 
 def machine_bias(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import CONFIDENCE, Comparisons, estimates, quantile
-from core.measures.audit.labels import UNDEFINED, Rate
-from core.measures.audit.weights import Array
+from .batches import Corrected
+from .estimate import CONFIDENCE, Comparisons, estimates, quantile
+from .labels import UNDEFINED, Rate
+from .weights import Array
 
 
 def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:

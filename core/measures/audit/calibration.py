@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.audit.estimate import CONFIDENCE
-from core.measures.audit.labels import Quality, Rate, confusion, quality, statistic
-from core.measures.audit.weights import Array
+from ...errors import InputError
+from .estimate import CONFIDENCE
+from .labels import Quality, Rate, confusion, quality, statistic
+from .weights import Array
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def meanings(
     They hold for the pool as a whole. Among the passages that a system ranks high, the same label is right more often
     or less often, so they must not correct a leaderboard; see the difference estimator for that.
 
-    Args: see `core.measures.audit.labels.confusion`.
+    Args: see `measures.audit.labels.confusion`.
 
     Returns:
         One row a label that the pool has, rising; without chances where nothing of it was judged.
@@ -92,7 +92,7 @@ def thresholds(
 ) -> list[Threshold]:
     """Precision and recall at every min rating that the labels offer but the lowest, which calls all relevant.
 
-    Args: see `core.measures.audit.labels.quality`.
+    Args: see `measures.audit.labels.quality`.
 
     Returns:
         Rising by min rating.

@@ -32,8 +32,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.audit.weights import Array, Flags, Item
+from ...errors import InputError
+from .weights import Array, Flags, Item
 
 Aim: TypeAlias = Literal["scores", "differences"]
 """Quantities whose intervals should be narrow: the scores of systems, or the differences between them."""

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.audit.batches import Corrected
-from core.measures.audit.weights import Array, Flags
-from core.measures.significance import holm
+from ...errors import InputError
+from ..significance import holm
+from .batches import Corrected
+from .weights import Array, Flags
 
 Variance: TypeAlias = Literal["pool", "queries"]
 VARIANCES: tuple[Variance, ...] = ("pool", "queries")

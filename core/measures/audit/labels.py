@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.audit.estimate import CONFIDENCE, degrees_of, quantile
-from core.measures.audit.weights import Array
+from ...errors import InputError
+from .estimate import CONFIDENCE, degrees_of, quantile
+from .weights import Array
 
 _STEP = 1e-6
 

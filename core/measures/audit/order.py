@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.measures.audit.weights import Array
+from .weights import Array
 
 
 def composite(machine: Array, audited: Array, error: Array) -> Array:

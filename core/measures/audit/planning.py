@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.audit.design import FLOOR, chances
-from core.measures.audit.estimate import CONFIDENCE
-from core.measures.audit.weights import Array, Flags
+from ...errors import InputError
+from .design import FLOOR, chances
+from .estimate import CONFIDENCE
+from .weights import Array, Flags
 
 CORRELATION = 0.5
 """How far predictions are taken to follow judgments before any is there to tell."""

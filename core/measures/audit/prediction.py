@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.audit.weights import Array, Flags, Item, Weights
+from ...errors import InputError
+from .weights import Array, Flags, Item, Weights
 
 FOLDS = 5
 FEWEST = 20

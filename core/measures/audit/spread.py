@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.measures.audit.batches import Batch, combined_weights
-from core.measures.audit.design import shares
-from core.measures.audit.prediction import FEWEST, Pool, ridge
-from core.measures.audit.weights import Array
+from .batches import Batch, combined_weights
+from .design import shares
+from .prediction import FEWEST, Pool, ridge
+from .weights import Array
 
 # Squared residuals are noisy: their regression is held back, kept within bounds around their mean, and mixed with it.
 _PENALTY = 20.0

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import Estimates, compare, estimates, quantile
-from core.measures.audit.weights import Array
+from ...errors import InputError
+from .batches import Corrected
+from .estimate import Estimates, compare, estimates, quantile
+from .weights import Array
 
 POWER = 2.0
 """The spending function alpha (k / K)^2: looks at few judgments may err less often than those at many."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from core.measures.item_response.analysis import Analysis, analyse, design_of
-from core.measures.item_response.components import Bounded
-from core.measures.item_response.curves import information_by_category, mean_information
-from core.measures.item_response.estimators import ESTIMATORS, EstimatorName
-from core.measures.item_response.improve import DROP, FEWEST_ITEMS, STEPS, Improvement, improve
-from core.measures.item_response.joint import FEWEST
-from core.measures.item_response.marginal import fit_graded, fit_marginal, graded_information
-from core.measures.item_response.model import GRID, MODELS, Model, information, probability
-from core.measures.item_response.planted import TIMES, Planting, plant
-from core.measures.item_response.uncertainty import REPEATS
-from core.measures.item_response.worth import CRITERIA, Criterion, ItemWorth, item_rest
+from .analysis import Analysis, analyse, design_of
+from .components import Bounded
+from .curves import information_by_category, mean_information
+from .estimators import ESTIMATORS, EstimatorName
+from .improve import DROP, FEWEST_ITEMS, STEPS, Improvement, improve
+from .joint import FEWEST
+from .marginal import fit_graded, fit_marginal, graded_information
+from .model import GRID, MODELS, Model, information, probability
+from .planted import TIMES, Planting, plant
+from .uncertainty import REPEATS
+from .worth import CRITERIA, Criterion, ItemWorth, item_rest
 
 __all__ = [
     "CRITERIA",

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.errors import InputError
-from core.measures.item_response.components import Component, StudentAbility, components, student_abilities
-from core.measures.item_response.design import Design, factor_design, flat_design
-from core.measures.item_response.estimators import EstimatorName
-from core.measures.item_response.joint import FEWEST, FEWEST_STUDENTS, Fit, checked, fit
-from core.measures.item_response.model import Array, Model
-from core.measures.item_response.statistics import FitStatistics, fit_statistics
-from core.measures.item_response.uncertainty import REPEATS, Draws, bootstrap_items, item_errors
-from core.measures.item_response.worth import ItemWorth, worth
-from core.text import first_few, how_many
+from ...errors import InputError
+from ...text import first_few, how_many
+from .components import Component, StudentAbility, components, student_abilities
+from .design import Design, factor_design, flat_design
+from .estimators import EstimatorName
+from .joint import FEWEST, FEWEST_STUDENTS, Fit, checked, fit
+from .model import Array, Model
+from .statistics import FitStatistics, fit_statistics
+from .uncertainty import REPEATS, Draws, bootstrap_items, item_errors
+from .worth import ItemWorth, worth
 
 
 @dataclass(frozen=True)

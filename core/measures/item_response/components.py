@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.measures.item_response.joint import Fit
-from core.measures.item_response.model import Array
-from core.measures.item_response.statistics import mean_of
-from core.measures.item_response.uncertainty import Draws, interval
-from core.measures.means import wilson
+from ..means import wilson
+from .joint import Fit
+from .model import Array
+from .statistics import mean_of
+from .uncertainty import Draws, interval
 
 # Draws within this range differ by the precision of the search alone. Draws of 40,000 items spread ten times as far.
 _SAME = 1e-3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.measures.item_response.model import GRID, Array, Items, information
+from .model import GRID, Array, Items, information
 
 FEWEST_IN_CATEGORY = 5
 """A category of fewer items has no curve: it would be that of single items."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.item_response.model import Array, Flags, Indices
+from ...errors import InputError
+from .model import Array, Flags, Indices
 
 FLAT = "student"
 """The factor of a design in which every student has an ability of its own."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from core.measures.item_response.model import Array
+from .model import Array
 
 EstimatorName = Literal["map", "paper"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.item_response.curves import mean_information
-from core.measures.item_response.design import Design
-from core.measures.item_response.estimators import EstimatorName
-from core.measures.item_response.joint import Fit, fit
-from core.measures.item_response.model import GRID, Array, Indices, Items, Model
-from core.measures.item_response.worth import Criterion, ItemWorth, worth
+from ...errors import InputError
+from .curves import mean_information
+from .design import Design
+from .estimators import EstimatorName
+from .joint import Fit, fit
+from .model import GRID, Array, Indices, Items, Model
+from .worth import Criterion, ItemWorth, worth
 
 FEWEST_ITEMS = 30
 """An exam is not made shorter than this."""

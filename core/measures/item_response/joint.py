@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.item_response.design import Design
-from core.measures.item_response.estimators import ESTIMATORS, EstimatorName
-from core.measures.item_response.likelihood import Objective, log_likelihood
-from core.measures.item_response.model import Array, Flags, Items, Model, probability
+from ...errors import InputError
+from .design import Design
+from .estimators import ESTIMATORS, EstimatorName
+from .likelihood import Objective, log_likelihood
+from .model import Array, Flags, Items, Model, probability
 
 FEWEST = 10
 """With fewer items than this abilities are hardly known, which a remark says."""

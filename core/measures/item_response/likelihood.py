@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.measures.item_response.design import Design
-from core.measures.item_response.estimators import PRIORS, Estimator, prior_part
-from core.measures.item_response.model import LEAST, Array, Items, Model, sigmoid
+from .design import Design
+from .estimators import PRIORS, Estimator, prior_part
+from .model import LEAST, Array, Items, Model, sigmoid
 
 
 @dataclass(frozen=True)

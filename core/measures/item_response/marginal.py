@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from core.errors import InputError
-from core.measures.item_response.estimators import PRIORS, prior_b, prior_d
-from core.measures.item_response.joint import checked, climb
-from core.measures.item_response.model import LEAST, Array, Indices, Items, Model, sigmoid
+from ...errors import InputError
+from .estimators import PRIORS, prior_b, prior_d
+from .joint import checked, climb
+from .model import LEAST, Array, Indices, Items, Model, sigmoid
 
 # Points of the standard normal at which ability is taken; more of them change the sixth digit.
 _NODES: Array = np.linspace(-6.0, 6.0, 61)

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from core.measures.item_response.design import Design
-from core.measures.item_response.estimators import EstimatorName
-from core.measures.item_response.joint import fit
-from core.measures.item_response.model import Array, Model
-from core.measures.item_response.worth import CRITERIA, Criterion, ItemWorth, worth
+from .design import Design
+from .estimators import EstimatorName
+from .joint import fit
+from .model import Array, Model
+from .worth import CRITERIA, Criterion, ItemWorth, worth
 
 Fault = Literal["answered at random", "key wrong", "two right", "answer in the question"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.measures.item_response.joint import Fit, fit
-from core.measures.item_response.model import Array
+from .joint import Fit, fit
+from .model import Array
 
 HELD_OUT = 0.1
 """The share of the answers that is hidden from a fit to see how well it tells them."""

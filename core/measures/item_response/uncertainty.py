@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.measures.item_response.design import Design
-from core.measures.item_response.estimators import ESTIMATORS, prior_curvature
-from core.measures.item_response.joint import Fit, in_unit, maximise
-from core.measures.item_response.likelihood import Objective
-from core.measures.item_response.model import Array, Items, sigmoid
+from .design import Design
+from .estimators import ESTIMATORS, prior_curvature
+from .joint import Fit, in_unit, maximise
+from .likelihood import Objective
+from .model import Array, Items, sigmoid
 
 REPEATS = 200
 CONFIDENCE = 0.95

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from core.measures.item_response.joint import Fit
-from core.measures.item_response.model import Array, information, peak
-from core.measures.item_response.statistics import mean_of
+from .joint import Fit
+from .model import Array, information, peak
+from .statistics import mean_of
 
 Criterion = Literal["information", "d", "item-rest"]
 CRITERIA: tuple[Criterion, ...] = ("information", "d", "item-rest")

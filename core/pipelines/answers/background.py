@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from core.grading import Progress
-from core.pipelines.answers.comparing import Pair, ReadyJudge, compare_answers
-from core.pipelines.answers.generating import Wanted, generate_answers
-from core.pipelines.answers.generators import ReadyGenerator
-from core.pipelines.answers.jobs import ANSWERS, COMPARISONS, UNCAPPED, Caps, Report
-from core.pipelines.background import Background, Shelf
-from core.pipelines.reins import Reins
-from core.project import Project
+from ...grading import Progress
+from ...project import Project
+from ..background import Background, Shelf
+from ..reins import Reins
+from .comparing import Pair, ReadyJudge, compare_answers
+from .generating import Wanted, generate_answers
+from .generators import ReadyGenerator
+from .jobs import ANSWERS, COMPARISONS, UNCAPPED, Caps, Report
 
 _shelf = Shelf[Background]("Another job on answers is already running.")
 

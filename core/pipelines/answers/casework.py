@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import InputError, unknown_name
-from core.measures import NewScore, Stake, stakes
-from core.measures.answers import (
+from ...errors import InputError, unknown_name
+from ...measures import NewScore, Stake, stakes
+from ...measures.answers import (
     CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,
@@ -18,10 +18,10 @@ from core.measures.answers import (
     propose,
     settled,
 )
-from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
-from core.pipelines.answers.evaluating import Alike
-from core.pipelines.answers.evaluation import Evaluation, GoldSide, Line
-from core.project import CasePlace, ConfirmedCase, Project, as_name, confirm, confirmed_cases, judging, withdraw_case
+from ...project import CasePlace, ConfirmedCase, Project, as_name, confirm, confirmed_cases, judging, withdraw_case
+from .contexts import Read, passage_id_of, passage_texts
+from .evaluating import Alike
+from .evaluation import Evaluation, GoldSide, Line
 
 RELEVANT = 2
 """The judgment that a passage gets which answers and was not annotated (case A): highly relevant."""
@@ -304,7 +304,7 @@ def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: s
     """Give a retrieved passage a judgment, as one that answers and was not annotated (case A).
 
     It is a judgment of this person like any other: its source is the person, and it can be withdrawn
-    (`core.project.judging.withdraw`).
+    (`project.judging.withdraw`).
 
     Raises:
         InputError: the passage is not among the top k, or the value is out of range.

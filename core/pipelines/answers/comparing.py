@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.bank import question_text_key
-from core.catalogue import prompts
-from core.errors import InputError, unknown_name
-from core.graders import (
+from ...bank import question_text_key
+from ...catalogue import prompts
+from ...errors import InputError, unknown_name
+from ...graders import (
     BackEnd,
     Call,
     Completion,
@@ -23,12 +23,8 @@ from core.graders import (
     make_back_end,
     read,
 )
-from core.grading import PriceTag, Progress
-from core.pipelines.answer_judges import accepts, answer_judge, judge_scores
-from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
-from core.pipelines.item_filters import kept_vectors
-from core.pipelines.reins import Reins
-from core.project import (
+from ...grading import PriceTag, Progress
+from ...project import (
     AnswerModel,
     Comparison,
     Cursor,
@@ -40,6 +36,10 @@ from core.project import (
     comparisons_of,
     fingerprint_of,
 )
+from ..answer_judges import accepts, answer_judge, judge_scores
+from ..item_filters import kept_vectors
+from ..reins import Reins
+from .jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
 
 USE = "compare answers"
 PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}

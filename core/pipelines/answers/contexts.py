@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from core.errors import InputError, unknown_name
-from core.project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources
-from core.text import first_few
+from ...errors import InputError, unknown_name
+from ...project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources
+from ...text import first_few
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.catalogue import graders
-from core.labels import Policy, basis, labels
-from core.leaderboard import leaderboard
-from core.measures import Table
-from core.pipelines.answers.evaluation import Evaluation, Line
-from core.project import Project, split_response
+from ...catalogue import graders
+from ...labels import Policy, basis, labels
+from ...leaderboard import leaderboard
+from ...measures import Table
+from ...project import Project, split_response
+from .evaluation import Evaluation, Line
 
 COVER = "EXAM-Cover"
 

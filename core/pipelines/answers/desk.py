@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.pipelines.answers.casework import CaseRow, case_at
-from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
-from core.pipelines.answers.evaluation import Evaluation
-from core.project import Project, judging
+from ...project import Project, judging
+from .casework import CaseRow, case_at
+from .contexts import Read, passage_id_of, passage_texts
+from .evaluation import Evaluation
 
 Part = tuple[str, bool]
 """A piece of a text, and whether it has the words of the answer."""

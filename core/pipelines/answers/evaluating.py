@@ -8,24 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.measures.answers import NEAR, conventional, likeness, retrieved, score
-from core.pipelines.answer_judges import answer_judge
-from core.pipelines.answers.comparing import WAITING, Pair, Verdict, pair, verdicts
-from core.pipelines.answers.contexts import (
-    AskedQuery,
-    Read,
-    asked_queries,
-    context_of,
-    gold_passages,
-    named_runs,
-    passage_id_of,
-    passage_texts,
-    tops,
-)
-from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Row, View, numbers
-from core.pipelines.item_filters import kept_vectors
-from core.project import (
+from ...errors import InputError
+from ...measures.answers import NEAR, conventional, likeness, retrieved, score
+from ...project import (
     GOLD_RUN,
     AnswerModel,
     AnswerPlace,
@@ -36,6 +21,21 @@ from core.project import (
     find_answer_model,
     generated_of,
 )
+from ..answer_judges import answer_judge
+from ..item_filters import kept_vectors
+from .comparing import WAITING, Pair, Verdict, pair, verdicts
+from .contexts import (
+    AskedQuery,
+    Read,
+    asked_queries,
+    context_of,
+    gold_passages,
+    named_runs,
+    passage_id_of,
+    passage_texts,
+    tops,
+)
+from .evaluation import AnswerState, Evaluation, GoldSide, Line, Row, View, numbers
 
 
 def evaluate(project: Project, view: View) -> Evaluation:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.measures.answers import Conventional, Retrieved, Scored
-from core.pipelines.answers.comparing import Pair, Verdict
-from core.pipelines.answers.contexts import USUAL_GOLD, AskedQuery, Gold, Read
-from core.pipelines.answers.generating import KS, TEMPERATURE
-from core.project import AnswerModel
+from ...measures.answers import Conventional, Retrieved, Scored
+from ...project import AnswerModel
+from .comparing import Pair, Verdict
+from .contexts import USUAL_GOLD, AskedQuery, Gold, Read
+from .generating import KS, TEMPERATURE
 
 Said = Literal["recall", "reteval", "gpteval"]
 Measured = Literal["LLM-retEval", "GPT-Eval", "Recall", "Precision", "F1"]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.bank import question_text_key
-from core.errors import InputError
-from core.graders import (
+from ...bank import question_text_key
+from ...errors import InputError
+from ...graders import (
     CUT_OFF,
     EMPTY,
     Call,
@@ -22,8 +22,11 @@ from core.graders import (
     fill,
     without_thoughts,
 )
-from core.grading import PriceTag, Progress
-from core.pipelines.answers.contexts import (
+from ...grading import PriceTag, Progress
+from ...project import AnswerPlace, Cursor, Generated, Project, add_generated, answer_models, generated_of
+from ...text import how_many
+from ..reins import Reins
+from .contexts import (
     USUAL_GOLD,
     Gold,
     asked_queries,
@@ -33,12 +36,9 @@ from core.pipelines.answers.contexts import (
     passage_texts,
     tops,
 )
-from core.pipelines.answers.generators import PARTING, Order, ReadyGenerator, nearest_sentences
-from core.pipelines.answers.jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
-from core.pipelines.answers.lines import Line, join, parts_of, place_of, wanted_place
-from core.pipelines.reins import Reins
-from core.project import AnswerPlace, Cursor, Generated, Project, add_generated, answer_models, generated_of
-from core.text import how_many
+from .generators import PARTING, Order, ReadyGenerator, nearest_sentences
+from .jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
+from .lines import Line, join, parts_of, place_of, wanted_place
 
 KS = (1, 5, 10)
 """Depths at which runs are answered from where nobody says (llm-reteval, table 1)."""

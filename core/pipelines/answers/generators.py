@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.catalogue import prompts
-from core.errors import GradingError, InputError, unknown_name
-from core.graders import (
+from ...catalogue import prompts
+from ...errors import GradingError, InputError, unknown_name
+from ...graders import (
     BackEnd,
     Prompt,
     ReadingGrader,
@@ -23,8 +23,8 @@ from core.graders import (
     make_grader,
     model_folder,
 )
-from core.project import AnswerModel, Project, fingerprint_of
-from core.sentences import split_sentences
+from ...project import AnswerModel, Project, fingerprint_of
+from ...sentences import split_sentences
 
 USE = "answer from passages"
 PROMPT = "reteval-answer"
@@ -240,7 +240,7 @@ def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
     Raises:
         InputError: a setting makes no sense.
     """
-    from core.graders import built_in
+    from ...graders import built_in
 
     made = make_grader("extractive", dict(settings), built_in())
     assert isinstance(made, ReadingGrader)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from core.catalogue import prices
-from core.graders import BackEnd, Control, said_of_models
-from core.grading import CHARACTERS_A_TOKEN, Carrier, Ledger, PriceTag, Progress, Request, carry, job_control, state_now
-from core.pipelines.reins import Reins
-from core.project import AnswerModel, Cursor, Project, log, put_answer_model
+from ...catalogue import prices
+from ...graders import BackEnd, Control, said_of_models
+from ...grading import CHARACTERS_A_TOKEN, Carrier, Ledger, PriceTag, Progress, Request, carry, job_control, state_now
+from ...project import AnswerModel, Cursor, Project, log, put_answer_model
+from ..reins import Reins
 
 ANSWER_JOBS = Ledger("answer_jobs", "answer_job_key", "written")
 

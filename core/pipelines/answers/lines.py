@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.graders import unanswerable
-from core.pipelines.answers.contexts import AskedQuery
-from core.pipelines.answers.generators import Order, ReadyGenerator
-from core.project import AnswerPlace, Generated
+from ...graders import unanswerable
+from ...project import AnswerPlace, Generated
+from .contexts import AskedQuery
+from .generators import Order, ReadyGenerator
 
 ONE_BY_ONE: Order = "one by one"
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.errors import InputError, Report
-from core.pipelines.answers.contexts import asked_queries, context_of, tops
-from core.pipelines.retrievals import DEPTH, Retriever, rank_passages
-from core.project import (
+from ...errors import InputError, Report
+from ...project import (
     AnswerModel,
     Keeper,
     Project,
@@ -19,8 +17,10 @@ from core.project import (
     write_responses,
     write_runs,
 )
-from core.text import clean_text, how_many, one_line
-from core.types import Ranked, Response
+from ...text import clean_text, how_many, one_line
+from ...types import Ranked, Response
+from ..retrievals import DEPTH, Retriever, rank_passages
+from .contexts import asked_queries, context_of, tops
 
 
 def make_run(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from core.measures import choosing
-from core.pipelines.answers.comparing import verdicts
-from core.pipelines.answers.contexts import asked_queries, gold_sources, named_runs, ranking_runs
-from core.pipelines.answers.evaluation import Evaluation
-from core.pipelines.answers.generating import KS
-from core.pipelines.answers.jobs import answer_jobs
-from core.pipelines.answers.studying import PeopleSaid, choice_tables
-from core.project import AnswerModel, Project, answer_models, run_names
+from ...measures import choosing
+from ...project import AnswerModel, Project, answer_models, run_names
+from .comparing import verdicts
+from .contexts import asked_queries, gold_sources, named_runs, ranking_runs
+from .evaluation import Evaluation
+from .generating import KS
+from .jobs import answer_jobs
+from .studying import PeopleSaid, choice_tables
 
 SHORT = 5
 """Words up to which a gold answer is a phrase that can stand within a sentence."""

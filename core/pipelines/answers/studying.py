@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import InputError, unknown_name
-from core.measures import Table
-from core.measures.answers import (
+from ...errors import InputError, unknown_name
+from ...measures import Table
+from ...measures.answers import (
     RECALL_FAILURES,
     Against,
     Point,
@@ -19,13 +19,13 @@ from core.measures.answers import (
     halves_test,
     threshold_curve,
 )
-from core.pipelines.answer_judges import JUDGES, AnswerJudge
-from core.pipelines.answers.casework import cases
-from core.pipelines.answers.comparing import Pair, pair, verdicts
-from core.pipelines.answers.contexts import asked_queries
-from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
-from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
-from core.text import how_many
+from ...project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
+from ...text import how_many
+from ..answer_judges import JUDGES, AnswerJudge
+from .casework import cases
+from .comparing import Pair, pair, verdicts
+from .contexts import asked_queries
+from .evaluation import Evaluation, Measured, numbers, query_values
 
 Refined = Literal["confirmed", "proposed"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.measures.answers import Scored
-from core.pipelines.answers.casework import Failures
-from core.pipelines.answers.evaluation import Evaluation, Row
-from core.tables import LATEX
+from ...measures.answers import Scored
+from ...tables import LATEX
+from .casework import Failures
+from .evaluation import Evaluation, Row
 
 HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
 

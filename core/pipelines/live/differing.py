@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.errors import InputError
-from core.pipelines.answers.contexts import Read, asked_queries, passage_id_of, passage_texts, tops
-from core.pipelines.live.freezing import DIGITS
-from core.project import Freeze, Project, check_runs, freezes, run_names
+from ...errors import InputError
+from ...project import Freeze, Project, check_runs, freezes, run_names
+from ..answers.contexts import Read, asked_queries, passage_id_of, passage_texts, tops
+from .freezing import DIGITS
 
 _REWRITTEN = re.compile(f"~[0-9a-f]{{{DIGITS}}}$")
 """What tells a text from another one under the same id of the target."""

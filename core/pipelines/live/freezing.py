@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import GradingError, InputError, Report
-from core.graders import Fetched, fetch_all
-from core.pipelines.answers.contexts import AskedQuery, asked_queries
-from core.pipelines.live.target import DECIDING, Given, Target, at_path
-from core.project import (
+from ...errors import GradingError, InputError, Report
+from ...graders import Fetched, fetch_all
+from ...project import (
     Cursor,
     FrozenQuery,
     Project,
@@ -33,8 +31,10 @@ from core.project import (
     write_responses,
     write_runs,
 )
-from core.text import clean_text, fault_of_id, how_many
-from core.types import Passage, Ranked, Response
+from ...text import clean_text, fault_of_id, how_many
+from ...types import Passage, Ranked, Response
+from ..answers.contexts import AskedQuery, asked_queries
+from .target import DECIDING, Given, Target, at_path
 
 DIGITS = 12
 """Of the digest that is an id where a target gives none, or tells a text from another under the same id."""

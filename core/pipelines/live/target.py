@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
-from core.errors import InputError, unknown_name
-from core.graders import FetchMethod, Manners, checked_host
-from core.plain_yaml import read_yaml
-from core.text import quoted
+from ...errors import InputError, unknown_name
+from ...graders import FetchMethod, Manners, checked_host
+from ...plain_yaml import read_yaml
+from ...text import quoted
 
 QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
 PLACES = (QUERY, QUERY_ID, K)
@@ -30,7 +30,7 @@ class Target:
         answer: path to the answer's text; empty where it gives none.
         method: POST sends the request as JSON, GET as the query of the address.
         k: passages that are asked for and kept.
-        concurrency, rate, attempts, timeout_s: see `core.graders.Manners`.
+        concurrency, rate, attempts, timeout_s: see `graders.Manners`.
         key_variable: variable with the key, which goes as a bearer token; empty to send none.
     """
 

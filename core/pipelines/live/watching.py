@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import InputError
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.measures import randomisation_test
-from core.project import Project, check_runs
+from ...errors import InputError
+from ...labels import Policy
+from ...leaderboard import leaderboard
+from ...measures import randomisation_test
+from ...project import Project, check_runs
 
 LEVEL = 0.05
 """Chance of a fall at least as large by noise alone below which it counts."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from core import bank
-from core.bank import asked_questions, bank_for, query_as_question, questions_by_query
-from core.errors import InputError
-from core.labels import (
+from ... import bank
+from ...bank import asked_questions, bank_for, query_as_question, questions_by_query
+from ...errors import InputError
+from ...labels import (
     Basis,
     Policy,
     QueryRatings,
@@ -20,9 +20,9 @@ from core.labels import (
     overriding,
     scored,
 )
-from core.project import RATED_BY_HAND, Project
-from core.review.changes.comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
-from core.types import Question
+from ...project import RATED_BY_HAND, Project
+from ...types import Question
+from .comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 
 
 @dataclass(frozen=True)

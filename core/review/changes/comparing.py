@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.labels import MISSING, Basis, QueryRatings, Ratings, scored, wording
-from core.types import GraderSpec, Question
+from ...labels import MISSING, Basis, QueryRatings, Ratings, scored, wording
+from ...types import GraderSpec, Question
 
 Asked = Mapping[str, Question]
 """The questions that a query asks, by id."""

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from core import bank
-from core.bank import asked_questions, asking, query_as_question
-from core.labels import (
+from ... import bank
+from ...bank import asked_questions, asking, query_as_question
+from ...labels import (
     MISSING,
     Basis,
     Policy,
@@ -25,12 +25,12 @@ from core.labels import (
     weights_of,
     wording,
 )
-from core.leaderboard import Leaderboard, leaderboard, query_scores, seen_by
-from core.measures import parse_measure
-from core.project import Project
-from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
-from core.review.changes.rescoring import SystemChange, moves, rescored
-from core.types import GraderSpec, Question
+from ...leaderboard import Leaderboard, leaderboard, query_scores, seen_by
+from ...measures import parse_measure
+from ...project import Project
+from ...types import GraderSpec, Question
+from .comparing import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
+from .rescoring import SystemChange, moves, rescored
 
 Edits = Mapping[str, Sequence[Question]]
 """By query id: all questions of that query as they would be."""

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.bank import asked_questions, asking, asks, bank_for
-from core.errors import InputError
-from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, load_ratings, overrides, scored, weights_of
-from core.leaderboard import (
+from ...bank import asked_questions, asking, asks, bank_for
+from ...errors import InputError
+from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, load_ratings, overrides, scored, weights_of
+from ...leaderboard import (
     Leaderboard,
     Shift,
     leaderboard,
     query_scores,
 )
-from core.project import Project
-from core.review.changes.rescoring import SystemChange, moves, rescored, shift_against
+from ...project import Project
+from .rescoring import SystemChange, moves, rescored, shift_against
 
 
 @dataclass(frozen=True)

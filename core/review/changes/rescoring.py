@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from core.leaderboard import Leaderboard, QueryChoice, Shift, correlation_shift, official_board, order_systems
-from core.project import Project
+from ...leaderboard import Leaderboard, QueryChoice, Shift, correlation_shift, official_board, order_systems
+from ...project import Project
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Changes between any two states: labels that differ and what did it, boards side by side, shift in correlation.
 
 A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both are computed from the
-facts of now. `core.review.changes.impact` says what an edit of the bank would do; this compares what is saved.
+facts of now. `review.changes.impact` says what an edit of the bank would do; this compares what is saved.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import check_version, overview
-from core.errors import InputError
-from core.labels import MISSING, Policy, Ratings, basis, pooled_labels, pooled_passages, progress
-from core.leaderboard import Leaderboard, QueryChoice, Shift, leaderboard
-from core.measures import parse_measure
-from core.project import Project
-from core.review.changes.causes import (
+from ...bank import check_version, overview
+from ...errors import InputError
+from ...labels import MISSING, Policy, Ratings, basis, pooled_labels, pooled_passages, progress
+from ...leaderboard import Leaderboard, QueryChoice, Shift, leaderboard
+from ...measures import parse_measure
+from ...project import Project
+from ...tables import csv_text
+from .causes import (
     Banks,
     QuestionChange,
     banks,
@@ -28,8 +29,7 @@ from core.review.changes.causes import (
     question_changes,
     responsible_questions,
 )
-from core.review.changes.rescoring import SystemChange, moves, shift_against
-from core.tables import csv_text
+from .rescoring import SystemChange, moves, shift_against
 
 WORDS = {
     "bank_version": "bank version",
@@ -138,7 +138,7 @@ def state_changes(
     Args:
         measure: orders the systems.
         against: the official board, a source of judgments or an imported leaderboard; none for None.
-        queries: over which queries the boards are compared with the official one; see `core.leaderboard.sides`.
+        queries: over which queries the boards are compared with the official one; see `leaderboard.sides`.
 
     Raises:
         InputError: there is no such grader, version, measure or official board.

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from core.measures import (
+from ...measures import (
     Coefficient,
     CrossTable,
     alpha_of,
@@ -19,9 +19,9 @@ from core.measures import (
     per_level,
     weighted_kappa,
 )
-from core.project import Project
-from core.review.disagreements.sides import Rater, Side, match
-from core.tables import LATEX
+from ...project import Project
+from ...tables import LATEX
+from .sides import Rater, Side, match
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
-from core.labels import Policy, basis, label_qrels
-from core.leaderboard import Leaderboard, leaderboard, score_runs
-from core.measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
-from core.project import Project, Qrels, find_source, judgments, rankings
-from core.review.disagreements.sides import Judgments, Labels, Matched, Person, Rater, Side, match
+from ...errors import InputError
+from ...labels import Policy, basis, label_qrels
+from ...leaderboard import Leaderboard, leaderboard, score_runs
+from ...measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
+from ...project import Project, Qrels, find_source, judgments, rankings
+from .sides import Judgments, Labels, Matched, Person, Rater, Side, match
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ def check_next(
 
     Raises:
         InputError: a person's ratings, which are about questions; a measure that is not computed from relevance
-            values; or as for `core.review.agreement` and `core.leaderboard.leaderboard`.
+            values; or as for `review.agreement` and `leaderboard.leaderboard`.
     """
     if isinstance(left, Person) or isinstance(right, Person):
         raise InputError(

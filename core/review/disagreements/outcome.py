@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.labels import Policy
-from core.measures import matching
-from core.project import Project
-from core.review.disagreements.agreement import Pair
-from core.review.disagreements.queue import Giving
-from core.review.disagreements.sides import Labels, Person, Side, match
-from core.review.passages.desk import label_with, read_passage
+from ...labels import Policy
+from ...measures import matching
+from ...project import Project
+from ..passages.desk import label_with, read_passage
+from .agreement import Pair
+from .queue import Giving
+from .sides import Labels, Person, Side, match
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def outcome(
         author: who would give the rating; it counts as this person's where a side is a person.
 
     Raises:
-        InputError: as for `core.review.agreement` and `core.review.read_passage`.
+        InputError: as for `review.agreement` and `review.read_passage`.
     """
     found = match(project, left, right)
 

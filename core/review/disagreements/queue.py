@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import latest_version
-from core.labels import basis, graded_pairs
-from core.project import Project
-from core.review.disagreements.agreement import Pair
-from core.review.disagreements.check_next import Check, CheckNext, check_next, disagreeing
-from core.review.disagreements.record import Place, Settling, settled
-from core.review.disagreements.settling import side_name
-from core.review.disagreements.sides import Labels, Matched, Side, match
+from ...bank import latest_version
+from ...labels import basis, graded_pairs
+from ...project import Project
+from .agreement import Pair
+from .check_next import Check, CheckNext, check_next, disagreeing
+from .record import Place, Settling, settled
+from .settling import side_name
+from .sides import Labels, Matched, Side, match
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def queue(
             `offset`; the last one where there are fewer.
 
     Raises:
-        InputError: as for `core.review.agreement` and, in these two orders, `check_next`.
+        InputError: as for `review.agreement` and, in these two orders, `check_next`.
     """
     found = match(project, left, right)
     checks: dict[int, Check] = {}
@@ -140,7 +140,7 @@ def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None
         None where one of the sides says nothing of it.
 
     Raises:
-        InputError: as for `core.review.agreement`.
+        InputError: as for `review.agreement`.
     """
     found = match(project, left, right)
     at = _place_of(found, np.arange(len(found.pairs)), case)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.bank import latest_version
-from core.errors import InputError
-from core.project import Project
-from core.tables import csv_text
-from core.types import Act
+from ...bank import latest_version
+from ...errors import InputError
+from ...project import Project
+from ...tables import csv_text
+from ...types import Act
 
 NO_REASON = "reopened"
 """The reason in the record where a case was reopened without one."""
@@ -24,7 +24,7 @@ class Case:
     """Two sides that disagree on a passage or, where people's ratings are compared, on a question for it.
 
     Args:
-        left, right: names of the sides, see `core.review.side_name`.
+        left, right: names of the sides, see `review.side_name`.
         left_value, right_value: what they say.
     """
 

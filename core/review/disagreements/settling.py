@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.catalogue import find_grader
-from core.errors import InputError
-from core.labels import overrides, queries_of_questions, write_override, write_withdrawal
-from core.project import Cursor, Project, as_name, find_source, log
-from core.review.disagreements.agreement import Pair
-from core.review.disagreements.record import NO_REASON, AlreadySettled, Case, settled
-from core.review.disagreements.sides import Judgments, Labels, Side
-from core.text import clean_text
-from core.types import Act
+from ...catalogue import find_grader
+from ...errors import InputError
+from ...labels import overrides, queries_of_questions, write_override, write_withdrawal
+from ...project import Cursor, Project, as_name, find_source, log
+from ...text import clean_text
+from ...types import Act
+from .agreement import Pair
+from .record import NO_REASON, AlreadySettled, Case, settled
+from .sides import Judgments, Labels, Side
 
 
 def side_name(project: Project, side: Side) -> str:
@@ -39,7 +39,7 @@ def _judgments_of(source: str) -> str:
 
 
 def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
-    """The case that a pair of `core.review.disagreements.agreement` is.
+    """The case that a pair of `review.disagreements.agreement` is.
 
     Raises:
         InputError: there is no such grader or source.

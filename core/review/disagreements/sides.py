@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from core.bank import latest_version
-from core.errors import InputError, unknown_name
-from core.labels import Basis, Policy, basis, graded_pairs, labels
-from core.project import PREFIX, SCALE, Project, find_source, sources
-from core.types import RATINGS
+from ...bank import latest_version
+from ...errors import InputError, unknown_name
+from ...labels import Basis, Policy, basis, graded_pairs, labels
+from ...project import PREFIX, SCALE, Project, find_source, sources
+from ...types import RATINGS
 
 if TYPE_CHECKING:
     import pandas as pd

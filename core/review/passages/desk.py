@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.bank import asked_questions, bank_for, latest_version, query_as_question
-from core.catalogue import StoredGrader, find_grader, graders
-from core.errors import InputError
-from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
-from core.project import Project
-from core.speaking import Sign, signs
-from core.types import Question, Status
+from ...bank import asked_questions, bank_for, latest_version, query_as_question
+from ...catalogue import StoredGrader, find_grader, graders
+from ...errors import InputError
+from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
+from ...project import Project
+from ...speaking import Sign, signs
+from ...types import Question, Status
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.labels import Basis, Policy, basis, graded_pairs
-from core.project import Project, find_source
+from ...labels import Basis, Policy, basis, graded_pairs
+from ...project import Project, find_source
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ PASSAGES_NAMED = 5
 def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
     """Questions that judged non-relevant passages answer, the most such passages first.
 
-    For all queries at once what `core.study.diagnose` says of one.
+    For all queries at once what `study.diagnose` says of one.
 
     Args:
         source: judgments that say what is relevant, from `policy.min_judgment`.

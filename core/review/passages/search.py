@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from core.bank import speaking_passages
-from core.catalogue import graders
-from core.labels import Basis, Policy, basis, pool_summary
-from core.project import Cursor, Project
+from ...bank import speaking_passages
+from ...catalogue import graders
+from ...labels import Basis, Policy, basis, pool_summary
+from ...project import Cursor, Project
 
 State = Literal["failed", "ungraded", "complete"]
 
@@ -42,7 +42,7 @@ class Filters:
         overridden: a person's rating counts for one of its pairs.
         unjudged_by: this source has no judgment of it.
         assigned_to: this person judges it beside others, in a double assignment that is open.
-        speaking: its text speaks to the grader, see `core.speaking`.
+        speaking: its text speaks to the grader, see `speaking`.
     """
 
     query_id: str | None = None

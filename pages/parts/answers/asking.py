@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.catalogue import prices
-from core.graders import LOCAL_MODEL
-from core.grading import PriceTag
-from core.pipelines import (
+from exam_workbench.catalogue import prices
+from exam_workbench.graders import LOCAL_MODEL
+from exam_workbench.grading import PriceTag
+from exam_workbench.pipelines import (
     DRAWS,
     KS,
     MAX_TOKENS,
@@ -41,8 +41,8 @@ from core.pipelines import (
     start_answering,
     start_comparing,
 )
-from core.project import AnswerModel, Project, answer_models, run_names
-from core.text import how_many
+from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from exam_workbench.text import how_many
 from pages.parts.answers import looking
 from pages.parts.shared import background, model_place, presses, ui
 from pages.parts.shared.job_plan import count

@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.measures.answers import CASES
-from core.pipelines import (
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.measures.answers import CASES
+from exam_workbench.pipelines import (
     RELEVANT,
     Evaluation,
     View,
@@ -22,7 +22,7 @@ from core.pipelines import (
     take_back_case,
     unseen_by,
 )
-from core.project import Project, add_gold_answer, judging, withdraw_gold_answer
+from exam_workbench.project import Project, add_gold_answer, judging, withdraw_gold_answer
 from pages.parts.answers import desk
 from pages.parts.shared import ui
 from pages.parts.shared.acting import Act, asked_of

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.measures import Choice, Choosing, Interval
-from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
-from core.project import Project
-from core.study import BESIDE, boards_to_choose_by, compare_choices
-from core.text import first_few, how_many
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.measures import Choice, Choosing, Interval
+from exam_workbench.measures.answers import QueryCorrelation
+from exam_workbench.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
+from exam_workbench.project import Project
+from exam_workbench.study import BESIDE, boards_to_choose_by, compare_choices
+from exam_workbench.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible

@@ -11,10 +11,10 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 
-from core.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
-from core.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_desk, cases
-from core.project import Project
-from core.text import how_many
+from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
+from exam_workbench.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_desk, cases
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.answers import looking
 from pages.parts.shared import address, ui
 from pages.parts.shared.components import ACTING, component

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from core.measures.answers import Scored
-from core.pipelines import (
+from exam_workbench.measures.answers import Scored
+from exam_workbench.pipelines import (
     Evaluation,
     Line,
     Measured,
@@ -20,7 +20,7 @@ from core.pipelines import (
     reteval_tsv,
     row_values,
 )
-from core.project import Project
+from exam_workbench.project import Project
 from pages.parts.answers import desk
 from pages.parts.shared import address, ui
 from pages.parts.shared.acting import asked_of

@@ -10,9 +10,19 @@ from typing import Any
 
 import streamlit as st
 
-from core.pipelines import JUDGES, Evaluation, Gold, View, asked_for, evaluate, gold_sources, lacking, usual_judge
-from core.project import AnswerModel, Project, answer_models, run_names
-from core.text import how_many
+from exam_workbench.pipelines import (
+    JUDGES,
+    Evaluation,
+    Gold,
+    View,
+    asked_for,
+    evaluate,
+    gold_sources,
+    lacking,
+    usual_judge,
+)
+from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from exam_workbench.text import how_many
 from pages.parts.shared import address, ui
 
 NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")

@@ -5,12 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.exchange import Group, Options, import_groups
-from core.formats import Source
-from core.measures import Interval
-from core.pipelines import AgreementRow, PeopleSaid, agreement, lacking, people_said, said_by_judge, verdict_sources
-from core.project import Project
-from core.text import how_many
+from exam_workbench.exchange import Group, Options, import_groups
+from exam_workbench.formats import Source
+from exam_workbench.measures import Interval
+from exam_workbench.pipelines import (
+    AgreementRow,
+    PeopleSaid,
+    agreement,
+    lacking,
+    people_said,
+    said_by_judge,
+    verdict_sources,
+)
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.answers import asking, choosing, looking
 from pages.parts.shared import charts, presses, ui
 from pages.parts.shared.html import visible

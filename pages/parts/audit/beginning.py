@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Aim, Goal
-from core.catalogue import graders
-from core.errors import WorkbenchError
-from core.labels import Policy, basis, readiness
-from core.project import Project, run_names, sources
+from exam_workbench import audit as room
+from exam_workbench.audit import Aim, Goal
+from exam_workbench.catalogue import graders
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Policy, basis, readiness
+from exam_workbench.project import Project, run_names, sources
 from pages.parts.audit import curve, opened
 from pages.parts.shared import policy_widgets, presses, ui
 

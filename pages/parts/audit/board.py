@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.audit import AuditBoard
+from exam_workbench.audit import AuditBoard
 from pages.parts.shared import charts
 from pages.parts.shared.components import ACTING, component
 from pages.parts.shared.html import as_shown

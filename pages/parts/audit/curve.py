@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.audit import Forecast, Goal
+from exam_workbench.audit import Forecast, Goal
 from pages.parts.shared import charts, ui
 from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 

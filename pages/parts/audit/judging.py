@@ -11,10 +11,10 @@ from typing import Any
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Audit, Batch, Card, Hand
-from core.errors import WorkbenchError
-from core.project import Project
+from exam_workbench import audit as room
+from exam_workbench.audit import Audit, Batch, Card, Hand
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import Project
 from pages.parts.shared import ui
 from pages.parts.shared.acting import Act, asked_of
 from pages.parts.shared.components import ACTING, component

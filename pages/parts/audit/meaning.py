@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Audit, Calibration, Share
-from core.catalogue import grade_command
-from core.errors import WorkbenchError
-from core.project import Project
+from exam_workbench import audit as room
+from exam_workbench.audit import Audit, Calibration, Share
+from exam_workbench.catalogue import grade_command
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import Project
 from pages.parts.shared import look, presses, ui
 
 STYLE = """

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.audit import Audit, Circularity
-from core.bank import latest_version
-from core.catalogue import find_grader
-from core.project import Project
-from core.text import how_many
+from exam_workbench.audit import Audit, Circularity
+from exam_workbench.bank import latest_version
+from exam_workbench.catalogue import find_grader
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.shared import ui
 
 

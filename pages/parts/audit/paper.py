@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Audit, Batch
-from core.formats import SHEET_FORMS, SheetForm, Source
-from core.project import Project
+from exam_workbench import audit as room
+from exam_workbench.audit import Audit, Batch
+from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 
 FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}

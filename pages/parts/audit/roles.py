@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Audit, Role
-from core.project import Project, state_families
+from exam_workbench import audit as room
+from exam_workbench.audit import Audit, Role
+from exam_workbench.project import Project, state_families
 from pages.parts.shared import presses, ui
 
 HOW = "Model families, separated by commas (gpt, llama). Write “no model” if no model was used."

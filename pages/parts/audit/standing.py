@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import audit as room
-from core.audit import Audit, AuditBoard, Batch, Share
-from core.project import Project
-from core.text import how_many
+from exam_workbench import audit as room
+from exam_workbench.audit import Audit, AuditBoard, Batch, Share
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.audit import board as table
 from pages.parts.audit import curve
 from pages.parts.shared import presses, ui, views

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core import bank
-from core.bank import begin_question, change_draft, drafted_bank, duplicated, moved, put_drafts, seen, take_back
-from core.errors import InputError
-from core.review import settle_by_edit
-from core.text import how_many
-from core.types import KINDS, Question
+from exam_workbench import bank
+from exam_workbench.bank import (
+    begin_question,
+    change_draft,
+    drafted_bank,
+    duplicated,
+    moved,
+    put_drafts,
+    seen,
+    take_back,
+)
+from exam_workbench.errors import InputError
+from exam_workbench.review import settle_by_edit
+from exam_workbench.text import how_many
+from exam_workbench.types import KINDS, Question
 from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank
-from core.bank import QueryOverview, conflicts, latest_version, note_written, others, steps
-from core.project import Project
+from exam_workbench import bank
+from exam_workbench.bank import QueryOverview, conflicts, latest_version, note_written, others, steps
+from exam_workbench.project import Project
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import ui

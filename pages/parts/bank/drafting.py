@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.bank import QueryOverview, drafted_bank
-from core.errors import WorkbenchError
-from core.grading import (
+from exam_workbench.bank import QueryOverview, drafted_bank
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.grading import (
     DEFAULT_PROMPT,
     KINDS,
     MOST,
@@ -21,8 +21,8 @@ from core.grading import (
     passages_for_key,
     suggest,
 )
-from core.project import Project
-from core.types import Question
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.shared import drafting_model, policy_widgets, ui
 
 WHAT = {"question": "Questions", "nugget": "Nuggets"}

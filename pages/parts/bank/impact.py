@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core import bank
-from core.bank import QueryOverview, drafted_edits, overview
-from core.catalogue import find_grader, grader_again
-from core.grading import BackgroundJob, Request, current_job, start_job, time_needed
-from core.labels import Policy
-from core.leaderboard import Shift, correlation_shift, official_board
-from core.measures import parse_measure
-from core.project import Project, passage_texts, sources
-from core.review import Changes, Edits, LabelChange, changes, why
-from core.study import MEANINGS, bank_summary
-from core.text import first_few, how_many
-from core.types import Question
+from exam_workbench import bank
+from exam_workbench.bank import QueryOverview, drafted_edits, overview
+from exam_workbench.catalogue import find_grader, grader_again
+from exam_workbench.grading import BackgroundJob, Request, current_job, start_job, time_needed
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Shift, correlation_shift, official_board
+from exam_workbench.measures import parse_measure
+from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.review import Changes, Edits, LabelChange, changes, why
+from exam_workbench.study import MEANINGS, bank_summary
+from exam_workbench.text import first_few, how_many
+from exam_workbench.types import Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import slope
 from pages.parts.bank import window as bank_window

@@ -6,8 +6,8 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from core import bank
-from core.bank import (
+from exam_workbench import bank
+from exam_workbench.bank import (
     DraftedItem,
     Proposal,
     QueryOverview,
@@ -18,8 +18,8 @@ from core.bank import (
     marks,
     put_back,
 )
-from core.errors import WorkbenchError
-from core.project import Project, passage_texts
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import Project, passage_texts
 from pages.parts.bank import drafting as bank_drafting
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import presses, ui

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core import bank, labels
-from core.bank import (
+from exam_workbench import bank, labels
+from exam_workbench.bank import (
     Conflict,
     QueryOverview,
     drafted_bank,
@@ -17,15 +17,15 @@ from core.bank import (
     restore,
     word_difference,
 )
-from core.catalogue import find_grader, grader_again
-from core.grading import make_plan
-from core.labels import Override, Policy, confirm, override, withdraw
-from core.measures import COVER
-from core.project import Project, passage_texts, sources
-from core.review import changes
-from core.sentences import split_sentences
-from core.study import QueryDiagnosis, diagnose
-from core.types import RATINGS, Question
+from exam_workbench.catalogue import find_grader, grader_again
+from exam_workbench.grading import make_plan
+from exam_workbench.labels import Override, Policy, confirm, override, withdraw
+from exam_workbench.measures import COVER
+from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.review import changes
+from exam_workbench.sentences import split_sentences
+from exam_workbench.study import QueryDiagnosis, diagnose
+from exam_workbench.types import RATINGS, Question
 from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
 from pages.parts.bank import worth

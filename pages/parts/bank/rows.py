@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank
-from core.bank import (
+from exam_workbench import bank
+from exam_workbench.bank import (
     QueryOverview,
     done,
     drafted_bank,
@@ -20,10 +20,10 @@ from core.bank import (
     split,
     weighted,
 )
-from core.project import Project
-from core.study import MEANINGS, QueryDiagnosis, QuestionDiagnosis
-from core.text import how_many
-from core.types import KINDS, MAX_WEIGHT, Question
+from exam_workbench.project import Project
+from exam_workbench.study import MEANINGS, QueryDiagnosis, QuestionDiagnosis
+from exam_workbench.text import how_many
+from exam_workbench.types import KINDS, MAX_WEIGHT, Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import ui

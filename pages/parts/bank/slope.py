@@ -8,7 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 
-from core.review import Changes, SystemChange
+from exam_workbench.review import Changes, SystemChange
 from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 

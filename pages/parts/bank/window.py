@@ -17,10 +17,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import CrossedEdit, Mark, mark
-from core.errors import WorkbenchError
-from core.project import Project
-from core.types import Question
+from exam_workbench.bank import CrossedEdit, Mark, mark
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import Project
+from exam_workbench.types import Question
 from pages.parts.bank import acts
 from pages.parts.shared import ui
 

@@ -6,9 +6,9 @@ from typing import cast
 
 import streamlit as st
 
-from core.labels import Policy
-from core.project import Project
-from core.study import Examinees, QuestionWorth, bank_worth
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.study import Examinees, QuestionWorth, bank_worth
 from pages.parts.shared import ui
 
 OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.leaderboard import Comparison
-from core.study import TITLES, UNDEFINED, Cell, MetaTable, TableRow, full_name
+from exam_workbench.leaderboard import Comparison
+from exam_workbench.study import TITLES, UNDEFINED, Cell, MetaTable, TableRow, full_name
 from pages.parts.boards import board as boards
 from pages.parts.boards.board import Named
 from pages.parts.shared import ui

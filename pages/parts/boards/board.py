@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from core.labels import Policy
-from core.leaderboard import Leaderboard, QueryScore, System, inspect_query, per_query_scores
-from core.project import Project, sources
-from core.study import Alike
-from core.text import how_many
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Leaderboard, QueryScore, System, inspect_query, per_query_scores
+from exam_workbench.project import Project, sources
+from exam_workbench.study import Alike
+from exam_workbench.text import how_many
 from pages.parts.shared import address, charts, ui
 from pages.parts.shared.components import component
 

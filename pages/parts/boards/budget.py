@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from core.leaderboard import DEFAULT_MAX_K, CoverCurves, cover_curves
-from core.project import deepest_rank
+from exam_workbench.leaderboard import DEFAULT_MAX_K, CoverCurves, cover_curves
+from exam_workbench.project import deepest_rank
 from pages.parts.boards import unjudged as unjudged_passages
 from pages.parts.boards.views import Screen
 from pages.parts.shared import charts

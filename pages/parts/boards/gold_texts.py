@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.project import IMPORTED, Project, gold_name, gold_texts, mark_gold, run_names
-from core.text import how_many
+from exam_workbench.project import IMPORTED, Project, gold_name, gold_texts, mark_gold, run_names
+from exam_workbench.text import how_many
 from pages.parts.shared import presses, ui
 
 NOTHING = "None"

@@ -6,10 +6,10 @@ from typing import cast
 
 import streamlit as st
 
-from core.leaderboard import Leaderboard
-from core.measures import ALPHA
-from core.study import Test, compare_neighbours, compare_systems, make_board, remembered_pairs
-from core.text import how_many
+from exam_workbench.leaderboard import Leaderboard
+from exam_workbench.measures import ALPHA
+from exam_workbench.study import Test, compare_neighbours, compare_systems, make_board, remembered_pairs
+from exam_workbench.text import how_many
 from pages.parts.boards.board import Column
 from pages.parts.boards.views import Screen, board_choice, system_pair, take
 from pages.parts.shared import address, figures, ui

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.labels import Policy
-from core.leaderboard import Leaderboard, inspect_query
-from core.project import Project
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Leaderboard, inspect_query
+from exam_workbench.project import Project
 from pages.parts.boards import board as boards
 from pages.parts.shared import ui
 from pages.parts.shared.components import component

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.catalogue import find_grader, grader_again
-from core.grading import Request, Scope, start_job
-from core.labels import Policy
-from core.project import Project, passage_texts
-from core.study import ToGrade, Unjudged, to_grade, unjudged
-from core.text import how_many
+from exam_workbench.catalogue import find_grader, grader_again
+from exam_workbench.grading import Request, Scope, start_job
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, passage_texts
+from exam_workbench.study import ToGrade, Unjudged, to_grade, unjudged
+from exam_workbench.text import how_many
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 LISTED = 200

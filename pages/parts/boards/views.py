@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.labels import Policy, basis
-from core.leaderboard import Comparison, Leaderboard, QueryChoice
-from core.measures import ALPHA, Ties
-from core.project import Project, boards
-from core.study import PANEL_MEASURES as MEASURES
-from core.study import (
+from exam_workbench.labels import Policy, basis
+from exam_workbench.leaderboard import Comparison, Leaderboard, QueryChoice
+from exam_workbench.measures import ALPHA, Ties
+from exam_workbench.project import Project, boards
+from exam_workbench.study import PANEL_MEASURES as MEASURES
+from exam_workbench.study import (
     BoardChoice,
     Test,
     board_name,
@@ -23,7 +23,7 @@ from core.study import (
     query_points,
     system_points,
 )
-from core.text import how_many
+from exam_workbench.text import how_many
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 

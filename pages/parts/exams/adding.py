@@ -6,9 +6,18 @@ from typing import Any
 
 import streamlit as st
 
-from core.graders import LOCAL_MODEL, NORMALISATIONS
-from core.pipelines import NORMALISE, READING_RULES, RETRIEVERS, RULES, Plan, add_student, make_retrieval, retrievals
-from core.project import CLOSED_BOOK, ORACLE, Project
+from exam_workbench.graders import LOCAL_MODEL, NORMALISATIONS
+from exam_workbench.pipelines import (
+    NORMALISE,
+    READING_RULES,
+    RETRIEVERS,
+    RULES,
+    Plan,
+    add_student,
+    make_retrieval,
+    retrievals,
+)
+from exam_workbench.project import CLOSED_BOOK, ORACLE, Project
 from pages.parts.shared import model_place, ui
 
 KINDS = {

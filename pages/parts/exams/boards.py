@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.measures.item_response import Bounded
-from core.pipelines import (
+from exam_workbench.measures.item_response import Bounded
+from exam_workbench.pipelines import (
     LEAST,
     TESTS,
     Comparison,
@@ -21,8 +21,8 @@ from core.pipelines import (
     grid,
     only_right,
 )
-from core.project import Project
-from core.text import how_many, said_interval
+from exam_workbench.project import Project
+from exam_workbench.text import how_many, said_interval
 from pages.parts.exams import charts
 from pages.parts.shared import address, ui
 from pages.parts.shared.html import visible

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from core.measures.item_response import GRID
-from core.pipelines import Row, TopicRow
+from exam_workbench.measures.item_response import GRID
+from exam_workbench.pipelines import Row, TopicRow
 from pages.parts.shared import charts
 from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 

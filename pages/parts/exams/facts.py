@@ -7,8 +7,8 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from core.pipelines import ExamStatistics, Item
-from core.project import Project
+from exam_workbench.pipelines import ExamStatistics, Item
+from exam_workbench.project import Project
 from pages.parts.exams.item import show
 from pages.parts.shared import ui
 

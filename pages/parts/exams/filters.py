@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.pipelines import (
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.pipelines import (
     VALUE_COLUMNS,
     Checked,
     Item,
@@ -21,8 +21,8 @@ from core.pipelines import (
     usual_thresholds,
     value_row,
 )
-from core.project import Project
-from core.text import how_many
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.exams.item import show
 from pages.parts.exams.worth import RETIRING, going, retire_all
 from pages.parts.shared import presses, ui

@@ -6,8 +6,8 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from core.pipelines import Item
-from core.project import Project
+from exam_workbench.pipelines import Item
+from exam_workbench.project import Project
 from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.bank import overview
-from core.pipelines import Item, exam_items, proposed_items
-from core.project import Project
+from exam_workbench.bank import overview
+from exam_workbench.pipelines import Item, exam_items, proposed_items
+from exam_workbench.project import Project
 from pages.parts.shared import ui
 
 HOW = (

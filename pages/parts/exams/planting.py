@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.measures.item_response import CRITERIA, TIMES, Planting
-from core.pipelines import planted
-from core.project import Project
+from exam_workbench.measures.item_response import CRITERIA, TIMES, Planting
+from exam_workbench.pipelines import planted
+from exam_workbench.project import Project
 from pages.parts.exams.shortening import CRITERION_NAMES
 from pages.parts.shared import presses, ui
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.measures.item_response import FEWEST_ITEMS, Improvement
-from core.pipelines import Item
-from core.project import Project
-from core.text import how_many
+from exam_workbench.measures.item_response import FEWEST_ITEMS, Improvement
+from exam_workbench.pipelines import Item
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.exams import charts
 from pages.parts.exams.worth import RETIRING, going, retire_all
 from pages.parts.shared import presses, ui

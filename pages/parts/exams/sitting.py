@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.graders import back_end_name
-from core.pipelines import Sit, current_sitting, standing, start_sitting
-from core.project import Project, find_students
+from exam_workbench.graders import back_end_name
+from exam_workbench.pipelines import Sit, current_sitting, standing, start_sitting
+from exam_workbench.project import Project, find_students
 from pages.parts.shared import background, ui
 
 

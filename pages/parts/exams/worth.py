@@ -8,7 +8,7 @@ from typing import cast
 
 import streamlit as st
 
-from core.measures.item_response import (
+from exam_workbench.measures.item_response import (
     ESTIMATORS,
     GRID,
     MODELS,
@@ -21,9 +21,9 @@ from core.measures.item_response import (
     mean_information,
     probability,
 )
-from core.pipelines import Item, Responses, retire, retired_in_drafts
-from core.project import Project
-from core.text import how_many
+from exam_workbench.pipelines import Item, Responses, retire, retired_in_drafts
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
 from pages.parts.exams import charts
 from pages.parts.exams.item import show
 from pages.parts.shared import presses, ui

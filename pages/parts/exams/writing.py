@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.grading import PriceTag, Request, make_drafter
-from core.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
-from core.project import Project, run_names
+from exam_workbench.grading import PriceTag, Request, make_drafter
+from exam_workbench.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
+from exam_workbench.project import Project, run_names
 from pages.parts.shared import background, drafting_model, ui
 from pages.parts.shared.job_plan import show_tag
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from core.bank import counts
-from core.exchange import (
+from exam_workbench.bank import counts
+from exam_workbench.exchange import (
     bank_csv,
     bank_jsonl,
     board_json,
@@ -20,10 +20,10 @@ from core.exchange import (
     recorded,
     runs_zip,
 )
-from core.labels import overrides
-from core.pipelines import answers_csv, exam_json
-from core.project import Project, official_sources, rankings
-from core.text import how_many
+from exam_workbench.labels import overrides
+from exam_workbench.pipelines import answers_csv, exam_json
+from exam_workbench.project import Project, official_sources, rankings
+from exam_workbench.text import how_many
 from pages.parts.shared import policy_widgets, ui
 
 

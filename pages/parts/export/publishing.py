@@ -6,11 +6,11 @@ from datetime import datetime
 
 import streamlit as st
 
-from core.audit import audit_files
-from core.exchange import Manifest, bundle, bundled, manifest_json, publications, publish, reproduce
-from core.labels import Policy
-from core.project import Project
-from core.text import file_size
+from exam_workbench.audit import audit_files
+from exam_workbench.exchange import Manifest, bundle, bundled, manifest_json, publications, publish, reproduce
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.text import file_size
 from pages.parts.shared import policy_widgets, presses, ui
 
 PUBLICATIONS_A_PAGE = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.catalogue import find_grader, grader_again
-from core.grading import Request, Scope, jobs, standing
-from core.project import Project
+from exam_workbench.catalogue import find_grader, grader_again
+from exam_workbench.grading import Request, Scope, jobs, standing
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import start
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import streamlit as st
 
-from core.bank import latest_version
-from core.catalogue import StoredGrader, grader_again, graders
-from core.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
-from core.project import RATED_BY_HAND, Project, pool_mark
+from exam_workbench.bank import latest_version
+from exam_workbench.catalogue import StoredGrader, grader_again, graders
+from exam_workbench.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
+from exam_workbench.project import RATED_BY_HAND, Project, pool_mark
 from pages.parts.shared import look, presses, ui
 from pages.parts.shared.html import visible
 from pages.parts.shared.job_plan import budget, start, tag

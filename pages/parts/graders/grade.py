@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.types import Grade
+from exam_workbench.types import Grade
 from pages.parts.shared import look, ui
 from pages.parts.shared.html import visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 
-from core.graders import Prompt
+from exam_workbench.graders import Prompt
 
 
 def new_name(name: str, taken: Container[str]) -> str:

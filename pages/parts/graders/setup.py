@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.catalogue import (
+from exam_workbench.catalogue import (
     NamedGrader,
     named_graders,
     prompts,
@@ -17,8 +17,8 @@ from core.catalogue import (
     save_named_grader,
     settings_again,
 )
-from core.errors import InputError
-from core.graders import (
+from exam_workbench.errors import InputError
+from exam_workbench.graders import (
     APIS,
     BACK_ENDS,
     CHECKS,
@@ -38,7 +38,7 @@ from core.graders import (
     make_grader,
     usual_prompt,
 )
-from core.project import Project, as_name
+from exam_workbench.project import Project, as_name
 from pages.parts.graders.form import Form
 from pages.parts.shared import model_place, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import Chosen

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.catalogue import graders, prices, set_price
-from core.errors import InputError
-from core.graders import BATCH_SHARE, Price
-from core.grading import bills, jobs
-from core.project import Project
+from exam_workbench.catalogue import graders, prices, set_price
+from exam_workbench.errors import InputError
+from exam_workbench.graders import BATCH_SHARE, Price
+from exam_workbench.grading import bills, jobs
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 
 COUNTS = (

@@ -8,13 +8,13 @@ from datetime import datetime
 
 import streamlit as st
 
-from core.bank import overview
-from core.errors import WorkbenchError
-from core.graders import Grader, Messages, ReadingGrader, Trial, try_pair
-from core.grading import questions_to_try, trial_control
-from core.project import Project, passage_texts
-from core.review import Filters, search
-from core.types import Asked, Question
+from exam_workbench.bank import overview
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.graders import Grader, Messages, ReadingGrader, Trial, try_pair
+from exam_workbench.grading import questions_to_try, trial_control
+from exam_workbench.project import Project, passage_texts
+from exam_workbench.review import Filters, search
+from exam_workbench.types import Asked, Question
 from pages.parts.graders.grade import show_grade
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import Chosen

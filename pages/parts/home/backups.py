@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.exchange import recorded
-from core.project import (
+from exam_workbench.exchange import recorded
+from exam_workbench.project import (
     MOST_HOURS,
     MOST_KEPT,
     Backup,

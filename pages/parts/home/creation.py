@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.exchange import make_demo
-from core.pipelines import sit_by_rules
-from core.project import Project, create, new_file, projects_folder, set_member
+from exam_workbench.exchange import make_demo
+from exam_workbench.locations import projects_folder
+from exam_workbench.pipelines import sit_by_rules
+from exam_workbench.project import Project, create, new_file, set_member
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from core.exchange import Manifest
-from core.labels import Override, Progress
-from core.review import Agreeing, ToCurate, Waiting
-from core.text import how_many
+from exam_workbench.exchange import Manifest
+from exam_workbench.labels import Override, Progress
+from exam_workbench.review import Agreeing, ToCurate, Waiting
+from exam_workbench.text import how_many
 from pages.parts.home.panels import count, lines, panel, text, to
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import LONGEST_FILE, FileError, WorkbenchError
-from core.exchange import IMPORTERS, Group, Imported, Options, import_groups
-from core.formats import KINDS_OF_FILE, Source, detect, looked_for, unrecognised
-from core.project import Project
-from core.text import file_size, how_many, one_line
+from exam_workbench.errors import LONGEST_FILE, FileError, WorkbenchError
+from exam_workbench.exchange import IMPORTERS, Group, Imported, Options, import_groups
+from exam_workbench.formats import KINDS_OF_FILE, Source, detect, looked_for, unrecognised
+from exam_workbench.project import Project
+from exam_workbench.text import file_size, how_many, one_line
 from pages.parts.shared import presses, request_guard, ui
 from pages.parts.shared.html import visible
 

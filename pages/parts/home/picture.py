@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.labels import Progress
-from core.project import Act, Project, activity
-from core.review import Agreeing, Leading
-from core.text import how_many
+from exam_workbench.labels import Progress
+from exam_workbench.project import Act, Project, activity
+from exam_workbench.review import Agreeing, Leading
+from exam_workbench.text import how_many
 from pages.parts.home.panels import Block, bar, count, lines, panel, text, to
 from pages.parts.shared import ui
 from pages.parts.shared.address import of_cell

@@ -8,9 +8,9 @@ from functools import partial
 
 import streamlit as st
 
-from core.errors import InputError
-from core.measures import Coefficient
-from core.project import (
+from exam_workbench.errors import InputError
+from exam_workbench.measures import Coefficient
+from exam_workbench.project import (
     MOST_WANTED,
     Double,
     Project,
@@ -20,8 +20,8 @@ from core.project import (
     sample_of,
     set_due,
 )
-from core.review import BetweenPeople, Share, between_people, end_double, judged_of
-from core.text import how_many
+from exam_workbench.review import BetweenPeople, Share, between_people, end_double, judged_of
+from exam_workbench.text import how_many
 from pages.parts.shared import login, presses, ui
 from pages.parts.shared.outcome import did, empty, form_key
 

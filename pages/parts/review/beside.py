@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
-from core.review import Desk
+from exam_workbench.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
+from exam_workbench.review import Desk
 from pages.parts.review import passage_list
 from pages.parts.shared import ui
 from pages.parts.shared.acting import Act, save_all

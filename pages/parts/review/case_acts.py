@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.labels import Policy
-from core.project import Project
-from core.review import AlreadySettled, Cell, Order, Queue, Row, Side, agreement, queue, row_of
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project
+from exam_workbench.review import AlreadySettled, Cell, Order, Queue, Row, Side, agreement, queue, row_of
 from pages.parts.review import place, settling, table
 from pages.parts.review.case_data import ACTS as ACT_NAMES
 from pages.parts.review.case_data import CASES_A_PAGE, act_words, at_of_address, id_of, name_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from core.labels import Policy
-from core.project import Project, pooled_queries
-from core.review import (
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, pooled_queries
+from exam_workbench.review import (
     Agreement,
     Cell,
     Check,
@@ -20,7 +20,7 @@ from core.review import (
     Side,
     side_name,
 )
-from core.text import how_many
+from exam_workbench.text import how_many
 from pages.parts.review import place, settling, table
 from pages.parts.shared import address, ui
 from pages.parts.shared.html import as_shown

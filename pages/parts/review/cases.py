@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.labels import Policy
-from core.project import Project, pooled_queries
-from core.review import (
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, pooled_queries
+from exam_workbench.review import (
     Agreement,
     Order,
     Person,

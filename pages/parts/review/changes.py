@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.bank import word_difference
-from core.project import Project, pooled_queries
-from core.review import QuestionChange, StateChanges, SystemChange
-from core.text import how_many
+from exam_workbench.bank import word_difference
+from exam_workbench.project import Project, pooled_queries
+from exam_workbench.review import QuestionChange, StateChanges, SystemChange
+from exam_workbench.text import how_many
 from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 

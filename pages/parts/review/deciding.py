@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.project import SCALE, Project
-from core.review import Contested, Place, accept_agreed, decide, undo_decision
-from core.text import how_many
-from core.types import RATINGS
+from exam_workbench.project import SCALE, Project
+from exam_workbench.review import Contested, Place, accept_agreed, decide, undo_decision
+from exam_workbench.text import how_many
+from exam_workbench.types import RATINGS
 from pages.parts.shared import address
 from pages.parts.shared.acting import Act, Asked, asked_of, save_all
 from pages.parts.shared.components import ACTING, component

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.catalogue import find_grader
-from core.errors import WorkbenchError
-from core.labels import Override, Policy, confirm, override_all, overrides, withdraw, withdraw_all
-from core.project import Project, passage_texts
-from core.review import Desk, Effect, label_with, override_labels, ratings_effect
-from core.types import ANSWERED, MAX_RATING
+from exam_workbench.catalogue import find_grader
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Override, Policy, confirm, override_all, overrides, withdraw, withdraw_all
+from exam_workbench.project import Project, passage_texts
+from exam_workbench.review import Desk, Effect, label_with, override_labels, ratings_effect
+from exam_workbench.types import ANSWERED, MAX_RATING
 from pages.parts.review import ratings
 from pages.parts.shared import policy_widgets, presses, ui, views
 from pages.parts.shared.html import effect_html, override_html

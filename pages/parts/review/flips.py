@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from core import bank
-from core.project import Project, passage_texts, pooled_queries
-from core.review import LabelFlip, StateChanges, why_label
-from core.text import how_many
+from exam_workbench import bank
+from exam_workbench.project import Project, passage_texts, pooled_queries
+from exam_workbench.review import LabelFlip, StateChanges, why_label
+from exam_workbench.text import how_many
 from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.acting import Act, asked_of
 from pages.parts.shared.components import ACTING, component

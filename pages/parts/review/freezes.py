@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.measures import parse_measure
-from core.pipelines import (
+from exam_workbench.measures import parse_measure
+from exam_workbench.pipelines import (
     Fall,
     PlacedPassage,
     QueryChange,
@@ -19,8 +19,8 @@ from core.pipelines import (
     measure_fall,
     query_difference,
 )
-from core.project import Freeze, Project
-from core.study import BoardChoice, boards_to_choose_by
+from exam_workbench.project import Freeze, Project
+from exam_workbench.study import BoardChoice, boards_to_choose_by
 from pages.parts.review.changes import marked
 from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import visible

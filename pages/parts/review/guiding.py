@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.project import Project, doubles, guidelines, set_guidelines
+from exam_workbench.project import Project, doubles, guidelines, set_guidelines
 from pages.parts.shared import presses, ui
 
 

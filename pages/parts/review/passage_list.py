@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.project import SCALE, Project, Qrels, source_of
-from core.project import judgments as given_in
-from core.review import Found, Listed
+from exam_workbench.project import SCALE, Project, Qrels, source_of
+from exam_workbench.project import judgments as given_in
+from exam_workbench.review import Found, Listed
 from pages.parts.shared import ui
 from pages.parts.shared.acting import Asked, asked_of
 from pages.parts.shared.components import component

@@ -13,8 +13,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.labels import Override
-from core.review import AskedQuestion, Desk, Said, strongest_first
+from exam_workbench.labels import Override
+from exam_workbench.review import AskedQuestion, Desk, Said, strongest_first
 from pages.parts.review.passage_list import Place
 from pages.parts.shared import ui
 from pages.parts.shared.components import component

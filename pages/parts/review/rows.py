@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from core.labels import Policy, basis
-from core.project import Project, find_source, passage_texts, sources
-from core.review import (
+from exam_workbench.labels import Policy, basis
+from exam_workbench.project import Project, find_source, passage_texts, sources
+from exam_workbench.review import (
     NO_REASON,
     Judgments,
     Settling,

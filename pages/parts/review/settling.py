@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import InputError
-from core.labels import Policy, override_all
-from core.project import Project, find_source
-from core.review import (
+from exam_workbench.errors import InputError
+from exam_workbench.labels import Policy, override_all
+from exam_workbench.project import Project, find_source
+from exam_workbench.review import (
     AlreadySettled,
     AskedQuestion,
     Case,
@@ -29,7 +29,7 @@ from core.review import (
     settle_by_dispute,
     settle_by_override,
 )
-from core.types import RATINGS, Act
+from exam_workbench.types import RATINGS, Act
 from pages.parts.shared import address, presses, ui
 from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
@@ -114,7 +114,7 @@ def settle(
         given: how, question, questions, rating, source, reason, and whether the case leaves the queue all the same.
 
     Raises:
-        InputError: no reason, or anything else that `core.review` refuses.
+        InputError: no reason, or anything else that `exam_workbench.review` refuses.
         AlreadySettled: somebody was first.
     """
     if row.settling is not None:

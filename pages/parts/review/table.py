@@ -7,12 +7,23 @@ from typing import Any
 
 import streamlit as st
 
-from core.catalogue import graders
-from core.labels import Policy
-from core.measures import Coefficient, weighted_kappa
-from core.project import Project, sources
-from core.review import Agreement, Cell, Judgments, Labels, Person, Side, machine, people, table_csv, table_latex
-from core.text import how_many
+from exam_workbench.catalogue import graders
+from exam_workbench.labels import Policy
+from exam_workbench.measures import Coefficient, weighted_kappa
+from exam_workbench.project import Project, sources
+from exam_workbench.review import (
+    Agreement,
+    Cell,
+    Judgments,
+    Labels,
+    Person,
+    Side,
+    machine,
+    people,
+    table_csv,
+    table_latex,
+)
+from exam_workbench.text import how_many
 from pages.parts.review import place
 from pages.parts.shared import address, ui
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import WorkbenchError
+from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import person
 
 TOLD = 20.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.review import Case
-from core.types import Question
+from exam_workbench.review import Case
+from exam_workbench.types import Question
 
 TO_EDIT = "question to edit"
 """Key of the id of the question that the bank opens at next."""

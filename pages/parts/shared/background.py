@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 
 import streamlit as st
 
-from core.graders import Awaited
-from core.grading import LONGEST_PATIENCE, Progress, Request
-from core.pipelines import Background
-from core.project import Project
+from exam_workbench.graders import Awaited
+from exam_workbench.grading import LONGEST_PATIENCE, Progress, Request
+from exam_workbench.pipelines import Background
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 
 PACE = 1.0

@@ -12,7 +12,7 @@ from functools import lru_cache
 import pandas as pd
 import streamlit as st
 
-from core.leaderboard import Leaderboard
+from exam_workbench.leaderboard import Leaderboard
 from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 
 GREY = "#737b87"

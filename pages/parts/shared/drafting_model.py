@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.graders import BACK_ENDS, LOCAL_MODEL
-from core.grading import usual_settings
-from core.project import Project
+from exam_workbench.graders import BACK_ENDS, LOCAL_MODEL
+from exam_workbench.grading import usual_settings
+from exam_workbench.project import Project
 from pages.parts.shared import model_place, ui
 
 WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}

@@ -7,8 +7,8 @@ import secrets
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.project import no_room
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import no_room
 from pages.parts.shared import ui
 
 _log = logging.getLogger(__name__)

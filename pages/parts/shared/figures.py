@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from core.study import Difference, Panel, QueryPoints, SystemPoint, outstanding
+from exam_workbench.study import Difference, Panel, QueryPoints, SystemPoint, outstanding
 from pages.parts.shared import charts
 from pages.parts.shared.vega import Spec, chart, clickable, constant, either, layer, number, over, selection, word
 

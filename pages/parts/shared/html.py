@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from core.labels import Override
-from core.project import JudgmentAct
-from core.review import Desk, Effect, Segment, Span, find_answer, segments
-from core.text import how_many
-from core.types import GraderSpec
+from exam_workbench.labels import Override
+from exam_workbench.project import JudgmentAct
+from exam_workbench.review import Desk, Effect, Segment, Span, find_answer, segments
+from exam_workbench.text import how_many
+from exam_workbench.types import GraderSpec
 from pages.parts.shared import look, ui
 
 MOVERS_SHOWN = 5

@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import exam_queries, latest_version, overview, speaking_passages
-from core.catalogue import prices
-from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
-from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
-from core.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
-from core.text import how_many
-from core.types import GraderSpec
+from exam_workbench.bank import exam_queries, latest_version, overview, speaking_passages
+from exam_workbench.catalogue import prices
+from exam_workbench.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
+from exam_workbench.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
+from exam_workbench.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
+from exam_workbench.text import how_many
+from exam_workbench.types import GraderSpec
 from pages.parts.shared import background, presses, ui
 
 PRICED_AT_ONCE = 200_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.bank import latest_version
-from core.errors import WorkbenchError
-from core.graders import loading
-from core.grading import BackgroundJob, Progress, current_job
-from core.project import Project
+from exam_workbench.bank import latest_version
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.graders import loading
+from exam_workbench.grading import BackgroundJob, Progress, current_job
+from exam_workbench.project import Project
 from pages.parts.shared import background, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 

@@ -17,8 +17,8 @@ from streamlit.web.server.starlette.starlette_websocket import (
     _parse_decoded_user_cookie,
 )
 
-from core.errors import InputError, NotAllowed, WorkbenchError
-from core.project import ACTS, ActName, Member, Project, identity_of
+from exam_workbench.errors import InputError, NotAllowed, WorkbenchError
+from exam_workbench.project import ACTS, ActName, Member, Project, identity_of
 from pages.parts.shared import visitor
 from pages.parts.shared.refused_logins import REFUSED, WORD
 

@@ -11,7 +11,7 @@ from html import escape
 
 import streamlit as st
 
-from core.types import RATINGS
+from exam_workbench.types import RATINGS
 
 RATING_COLOURS = {
     "light": (("#e4e7ea", "#3d444b"), ("#d3ebe4", "#1d3d35"), ("#a9dccd", "#163a31"), ("#6cc0aa", "#0c2b23"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import GradingError, InputError
-from core.graders import (
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.graders import (
     HostKey,
     OfferedEndpoint,
     checked_host,

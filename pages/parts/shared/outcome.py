@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.errors import WorkbenchError
+from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import ui
 
 _KEPT = "last outcome"

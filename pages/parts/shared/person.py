@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import streamlit as st
 
-from core.errors import NotAllowed, WorkbenchError
-from core.project import as_name, current_author
+from exam_workbench.errors import NotAllowed, WorkbenchError
+from exam_workbench.project import as_name, current_author
 from pages.parts.shared import login
 
 COOKIE = "exam-workbench-name"

@@ -10,14 +10,14 @@ from typing import Any, Literal, cast, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.bank import latest_version
-from core.catalogue import find_grader, graders, succession
-from core.errors import WorkbenchError
-from core.labels import Policy
-from core.leaderboard import QueryChoice
-from core.measures import COVER, MEASURES, SIMILARITIES, parse_measure
-from core.project import Project, gold_name, official_sources
-from core.types import MAX_RATING, GraderSpec
+from exam_workbench.bank import latest_version
+from exam_workbench.catalogue import find_grader, graders, succession
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import QueryChoice
+from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
+from exam_workbench.project import Project, gold_name, official_sources
+from exam_workbench.types import MAX_RATING, GraderSpec
 from pages.parts.shared import address, ui
 
 Choice = Literal["grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]

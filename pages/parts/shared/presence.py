@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
-from core.project import Project, acted_since, latest_act
-from core.review import Presence
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import Project, acted_since, latest_act
+from exam_workbench.review import Presence
 from pages.parts.shared import login, presses, ui
 from pages.parts.shared.components import component
 

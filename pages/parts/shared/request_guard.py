@@ -15,9 +15,9 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from core.errors import NotAllowed, WorkbenchError
-from core.limits import exceeded, limit
-from core.server import TooMuch, check_host, check_origin, with_role
+from exam_workbench.errors import NotAllowed, WorkbenchError
+from exam_workbench.limits import exceeded, limit
+from exam_workbench.server import TooMuch, check_host, check_origin, with_role
 from pages.parts.shared import lasting_files, login, ui
 from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
 

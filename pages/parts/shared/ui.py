@@ -15,11 +15,12 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from core.graders import provide_endpoints, provide_keys
-from core.limits import limit
-from core.project import Project, outsider, projects_folder
-from core.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
+from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
+from exam_workbench.graders import provide_endpoints, provide_keys
+from exam_workbench.limits import limit
+from exam_workbench.locations import projects_folder
+from exam_workbench.project import Project, outsider
+from exam_workbench.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
 

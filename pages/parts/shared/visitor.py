@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import InputError
-from core.graders import VISITOR, Access, unshared_localhost
+from exam_workbench.errors import InputError
+from exam_workbench.graders import VISITOR, Access, unshared_localhost
 
 TYPED = "typed keys"
 """Keys by the origin that each is for, in the memory of one browser session. They are written nowhere."""

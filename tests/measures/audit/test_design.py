@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.audit.designing import weights_from
-from core.errors import InputError
-from core.measures.audit import chances, draw, importance, linear_measure, planned_chances, shares
+from exam_workbench.audit.designing import weights_from
+from exam_workbench.errors import InputError
+from exam_workbench.measures.audit import chances, draw, importance, linear_measure, planned_chances, shares
 from tests.made.projects import examples
 
 RANKS = [("A", "q1", "a", 1), ("A", "q1", "b", 2), ("A", "q2", "x", 1), ("B", "q1", "b", 1), ("B", "q1", "z", 2)]

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from core.measures.audit import (
+from exam_workbench.measures.audit import (
     Batch,
     Corrected,
     Pool,
@@ -28,8 +28,8 @@ from core.measures.audit import (
     prediction,
     true_correlation,
 )
-from core.measures.audit.prediction import folds_of
-from core.measures.audit.weights import Array, Flags
+from exam_workbench.measures.audit.prediction import folds_of
+from exam_workbench.measures.audit.weights import Array, Flags
 from tests.made.refusals import refusal
 
 NOBODY = np.zeros(5, bool)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.audit.designing import weights_from
-from core.errors import InputError
-from core.measures.audit import (
+from exam_workbench.audit.designing import weights_from
+from exam_workbench.errors import InputError
+from exam_workbench.measures.audit import (
     Batch,
     Corrected,
     Pool,
@@ -46,10 +46,10 @@ from core.measures.audit import (
     thresholds,
     true_correlation,
 )
-from core.measures.audit.labels import confusion
-from core.measures.audit.prediction import features, folds_of, predictions
-from core.measures.audit.stopping import spending
-from core.measures.audit.weights import Array, Weights
+from exam_workbench.measures.audit.labels import confusion
+from exam_workbench.measures.audit.prediction import features, folds_of, predictions
+from exam_workbench.measures.audit.stopping import spending
+from exam_workbench.measures.audit.weights import Array, Weights
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 

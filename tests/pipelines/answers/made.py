@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.exchange import import_files
-from core.formats import Source
-from core.project import Project, add_passages, add_queries
-from core.types import Passage, Query
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.types import Passage, Query
 from tests.made.endpoint_server import Reply, Seen, chat
 from tests.made.projects import judge
 

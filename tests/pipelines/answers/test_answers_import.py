@@ -7,13 +7,13 @@ import json
 import duckdb
 import pytest
 
-from core.errors import FileError
-from core.exchange import Options, export_project, import_files, import_project
-from core.formats import Source, detect
-from core.pipelines import View, agreement, evaluate, people_said
-from core.project import Project, add_queries, queries_of
-from core.project.migrations import MIGRATIONS
-from core.types import Query
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import Options, export_project, import_files, import_project
+from exam_workbench.formats import Source, detect
+from exam_workbench.pipelines import View, agreement, evaluate, people_said
+from exam_workbench.project import Project, add_queries, queries_of
+from exam_workbench.project.migrations import MIGRATIONS
+from exam_workbench.types import Query
 from tests.made.refusals import refusal
 from tests.pipelines.answers.made import Told, collection
 

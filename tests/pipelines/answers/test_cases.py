@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.pipelines import (
+from exam_workbench.pipelines import (
     Evaluation,
     Failures,
     GeneratorPlan,
@@ -29,7 +29,7 @@ from core.pipelines import (
     reteval_told,
     take_back_case,
 )
-from core.project import Project, activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
+from exam_workbench.project import Project, activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
 from tests.made.endpoint_server import EndpointServer
 from tests.made.refusals import refusal
 from tests.pipelines.answers.made import Script, Told, collection

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from core.labels import Policy
-from core.leaderboard import leaderboard
-from core.measures import choosing
-from core.pipelines import View, answers_as_responses, choice_tables, cover_tables, evaluate, waiting_runs
-from core.pipelines.answers.covering import cover_of_answers
-from core.project import Project, find_answer_model
-from core.study import boards_to_choose_by, compare_choices
-from core.types import Question
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.measures import choosing
+from exam_workbench.pipelines import View, answers_as_responses, choice_tables, cover_tables, evaluate, waiting_runs
+from exam_workbench.pipelines.answers.covering import cover_of_answers
+from exam_workbench.project import Project, find_answer_model
+from exam_workbench.study import boards_to_choose_by, compare_choices
+from exam_workbench.types import Question
 from tests.made.answered import TOLD, put_answered
 from tests.made.projects import grade, import_bank
 from tests.made.refusals import refusal

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.exchange import import_files
-from core.formats import Source
-from core.grading import close_interrupted
-from core.pipelines import (
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.grading import close_interrupted
+from exam_workbench.pipelines import (
     ORDERS,
     Caps,
     GeneratorPlan,
@@ -31,9 +31,9 @@ from core.pipelines import (
     pairs_to_compare,
     plan_answers,
 )
-from core.pipelines.answers.generating import NO_ROOM, AnswerPlan
-from core.project import Project, add_queries, generated_of
-from core.types import Query
+from exam_workbench.pipelines.answers.generating import NO_ROOM, AnswerPlan
+from exam_workbench.project import Project, add_queries, generated_of
+from exam_workbench.types import Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.projects import judge
 from tests.made.refusals import refusal

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.measures.answers.texts import plain
-from core.pipelines import (
+from exam_workbench.measures.answers.texts import plain
+from exam_workbench.pipelines import (
     GeneratorPlan,
     JudgePlan,
     View,
@@ -23,9 +23,9 @@ from core.pipelines import (
     make_judge,
     plan_answers,
 )
-from core.pipelines.bm25 import BM25
-from core.project import Project, add_passages, add_queries
-from core.types import Passage, Query
+from exam_workbench.pipelines.bm25 import BM25
+from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.types import Passage, Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.gold_corpus import Corpus, corpus
 from tests.made.projects import judge

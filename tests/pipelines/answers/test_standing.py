@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.pipelines import (
+from exam_workbench.pipelines import (
     GeneratorPlan,
     View,
     WantedAnswers,
@@ -16,7 +16,7 @@ from core.pipelines import (
     said_by_judge,
     usual_judge,
 )
-from core.project import Project, add_gold_answer, find_answer_model
+from exam_workbench.project import Project, add_gold_answer, find_answer_model
 from tests.made.answered import put_answered
 from tests.pipelines.answers.made import Told, collection, put_run
 

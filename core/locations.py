@@ -1,0 +1,35 @@
+"""Where the files of the app and the projects of a user are: in the clone, or with the installed package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_config_path, user_data_path
+
+_PACKAGE = Path(__file__).resolve().parent
+IS_CLONE = _PACKAGE.name == "core"
+"""Whether the program runs from a clone, in which the package `exam_workbench` is the folder `core`."""
+APP_FOLDER = _PACKAGE.parent if IS_CLONE else _PACKAGE / "app"
+"""The folder of app.py, pages/, .streamlit/ and data/demo/."""
+
+
+def projects_folder() -> Path:
+    """Return the folder of projects: EXAM_PROJECTS_DIR, data/projects of the clone, or the user's data folder."""
+    if chosen := os.environ.get("EXAM_PROJECTS_DIR"):
+        return Path(chosen)
+    if IS_CLONE:
+        return APP_FOLDER / "data" / "projects"
+    return user_data_path("exam-workbench", appauthor=False) / "projects"
+
+
+def secrets_files() -> list[Path]:
+    """Return the files with secrets of an installed app: those of the user, then that of the working folder.
+
+    Values of a later file win. The folder of the package is not among them.
+    """
+    return [
+        Path.home() / ".streamlit" / "secrets.toml",
+        user_config_path("exam-workbench", appauthor=False) / "secrets.toml",
+        Path.cwd() / ".streamlit" / "secrets.toml",
+    ]
