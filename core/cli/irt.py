@@ -32,7 +32,7 @@ from ..measures.item_response import (
 from ..measures.item_response import improve as improve_exam
 from ..pipelines import AnswerTable, answer_table
 from ..study import BankWorth, Examinees, bank_worth
-from ..text import said_interval
+from ..text import first_few, said_interval
 from .guests import File
 from .options import (
     MOST_DRAWS,
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 _matrix = click.argument("file", type=File(path_type=Path), metavar="[FILE]", required=False)
 _by = click.option("--by", type=click.Choice(CRITERIA), default="information", show_default=True,
-                   help="What an item is worth by.")  # fmt: skip
+                   help="Value that ranks the items, lowest first.")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _answers_options(command: Command) -> Command:
             table = _of_file(file, factors)
         elif factors is not None:
             raise InputError(
-                "option-missing", "--factors belongs to a FILE.", "In a project say: exam import students FILE."
+                "option-missing", "--factors needs a FILE of answers.", "In a project, use exam import students FILE."
             )
         else:
             with opened(project_path) as project:
@@ -98,14 +98,14 @@ def _answers_options(command: Command) -> Command:
 
     wrapped: Command = with_answers
     for option in (
-        click.option("--seed", type=Whole(0), default=0, show_default=True, help="Makes every draw repeatable."),
+        click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed."),
         click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="map", show_default=True,
-                     help="Most probable parameters, or the boxes of the paper."),
+                     help="map: most probable parameters. paper: highest likelihood within the bounds of the paper."),
         click.option("--model", type=click.Choice(MODELS), default="3pl", show_default=True,
-                     help="With guessing, without, or with difficulty alone."),
-        click.option("--flat", is_flag=True, help="An ability for every student, whatever the factors say."),
+                     help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only."),
+        click.option("--flat", is_flag=True, help="Ignore factors: estimate one ability per examinee."),
         click.option("--factors", type=File(path_type=Path), metavar="FILE",
-                     help="CSV: student, then one column a component; for a FILE of answers."),
+                     help="CSV with a student column, then one column per factor; needs a FILE of answers."),
         click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
         project_option,
         _matrix,
@@ -137,21 +137,21 @@ def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
 
 @click.group()
 def irt() -> None:
-    """Item response: what students are able to, and what each item tells of it.
+    """Fit item response models: abilities of examinees, information of items.
 
-    The answers are those of the project, or of a FILE: a table (CSV or TSV) with the ids of the items in its header, a
-    line a student, cells 1, 0 or empty.
+    The answers come from the project or from FILE, a CSV or TSV table. Its header lists item ids, and each line is an
+    examinee. Cells are 1, 0 or empty.
     """
 
 
 @irt.command("fit")
 @_answers_options
 @click.option("--bootstrap", type=Whole(0, MOST_DRAWS), default=REPEATS, show_default=True,
-              help="Repeats for the intervals of abilities.")  # fmt: skip
-@click.option("--marginal", is_flag=True, help="Integrate abilities out: for many students, without components.")
+              help="Bootstrap repeats for the intervals of abilities.")  # fmt: skip
+@click.option("--marginal", is_flag=True, help="Integrate abilities out. For many examinees; ignores factors.")
 @json_option
 def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool) -> None:
-    """Say the ability of students and of their components, and how well the model fits."""
+    """Estimate abilities of examinees and components. Also report the fit."""
     if marginal:
         _print_marginal(answers, as_json)
         return
@@ -161,19 +161,21 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
         return
     told = found.statistics
     click.echo(
-        f"{counted(len(found.students), 'student')}, {counted(len(found.items), 'item')}, model {found.fit.model},"
+        f"{counted(len(found.students), 'examinee')}, {counted(len(found.items), 'item')}, model {found.fit.model},"
         f" estimator {found.fit.estimator}: log-likelihood {told.log_likelihood:.3f}, AIC {told.aic:.1f}"
     )
     held = (
-        "" if told.held_out is None else f"; on hidden answers {told.held_out:.3f} against {told.held_out_baseline:.3f}"
+        ""
+        if told.held_out is None
+        else f"; on hidden answers {told.held_out:.3f} (baseline: {told.held_out_baseline:.3f})"
     )
-    click.echo(f"RMSE {told.rmse.mean:.3f} against {told.baseline.mean:.3f} of the students' own shares{held}")
+    click.echo(f"RMSE {told.rmse.mean:.3f} (baseline by examinee accuracy: {told.baseline.mean:.3f}){held}")
     click.echo()
     print_table(("fit", "mean", "sd"), told.table)
     click.echo()
     if found.components:
         print_table(
-            ("factor", "level", "students", "accuracy", "ability", "interval", "beside the first", "interval", "held"),
+            ("factor", "level", "examinees", "accuracy", "ability", "interval", "vs first level", "interval", "note"),
             [
                 (
                     row.factor,
@@ -191,7 +193,7 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
         )
         click.echo()
     print_table(
-        ("student", "answered", "accuracy", "95 % interval", "ability", "interval"),
+        ("examinee", "answered", "accuracy", "95 % interval", "ability", "interval"),
         [
             (
                 row.student,
@@ -240,12 +242,12 @@ def _print_marginal(answers: _Answers, as_json: bool) -> None:
         )
         return
     click.echo(
-        f"{counted(len(students), 'student')}, {counted(len(rows), 'item')}, model {found.model}, abilities integrated"
+        f"{counted(len(students), 'examinee')}, {counted(len(rows), 'item')}, model {found.model}, abilities integrated"
         f" out: log-likelihood {found.log_likelihood:.3f}"
     )
     print_table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
     click.echo()
-    print_table(("student", "ability", "+/-"), [tuple(row.values()) for row in students])
+    print_table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
 
 
 @irt.command("items")
@@ -253,14 +255,14 @@ def _print_marginal(answers: _Answers, as_json: bool) -> None:
 @_by
 @json_option
 def items_command(answers: _Answers, by: str, as_json: bool) -> None:
-    """Say what each item is worth, the least first."""
+    """List items with their parameters and information, weakest first."""
     found = answers.analyse(0, held_out=False)
     rows = sorted(found.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
     if as_json:
         print_json({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks})
         return
     print_table(
-        ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "held", "reason"),
+        ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
         [
             (
                 row.item,
@@ -284,12 +286,12 @@ def items_command(answers: _Answers, by: str, as_json: bool) -> None:
 @irt.command("improve")
 @_answers_options
 @click.option("--drop", type=click.FloatRange(0, 100, min_open=True, max_open=True), default=DROP, show_default=True,
-              help="Per cent of the items, each step.")  # fmt: skip
-@click.option("--steps", type=Whole(1, MOST_DRAWS), default=STEPS, show_default=True, help="How often to drop.")
+              help="Percentage of the items to drop per step.")  # fmt: skip
+@click.option("--steps", type=Whole(1, MOST_DRAWS), default=STEPS, show_default=True, help="Number of steps.")
 @_by
 @json_option
 def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json: bool) -> None:
-    """List the items that one might retire, step by step, and what that would do; nothing is removed."""
+    """Propose items to retire, step by step, and show the effect. Nothing is removed."""
     table = answers.table
     found = improve_exam(
         table.correct, design_of(table.students, table.factors), table.items, drop, steps, cast(Criterion, by),
@@ -301,7 +303,7 @@ def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json
         print_json(said)
         return
     print_table(
-        ("items", "information", "ranking as before", "to drop"),
+        ("items", "information", "rank correlation", "to drop"),
         [(step.items, step.information, step.ranking, len(step.dropped)) for step in found.steps],
     )
     click.echo()
@@ -314,24 +316,24 @@ def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json
     if held := found.held_out:
         after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
         tell(
-            f"Chosen by one half of the students, {counted(held.dropped, 'item')} would go ({held.shared} of them as"
-            f" above). For the other half information goes from {held.before:.4f} to {held.after:.4f}, and the ranking"
-            f" correlates {after} with that of all items."
+            f"Cross-check: half of the examinees select {counted(held.dropped, 'item')} ({held.shared} listed above)."
+            f" For the other half, information changes from {held.before:.4f} to {held.after:.4f}."
+            f" Rank correlation with all items: {after}."
         )
 
 
 @irt.command("bank")
 @project_option
-@click.option("--query", "query_id", metavar="Q", help="The questions of this query alone.")
-@click.option("--passages", is_flag=True, help="Look at the passages of the query instead of the systems.")
+@click.option("--query", "query_id", metavar="Q", help="Only questions of this query.")
+@click.option("--passages", is_flag=True, help="Use the passages of the query as examinees instead of the systems.")
 @policy_options
 @json_option
 def bank_command(
     project_path: Path | None, query_id: str | None, passages: bool, policy: Policy, as_json: bool
 ) -> None:
-    """Say which questions separate the best systems, and which say nothing or what another says."""
+    """Show how well each question separates the best systems, with a suggestion."""
     if passages and query_id is None:
-        raise InputError("option-missing", "Passages are looked at query by query.", "Give --query Q.")
+        raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
     with opened(project_path) as project:
         found = bank_worth(project, policy, query_id, examinees)
@@ -359,8 +361,7 @@ def _print_bank(found: BankWorth) -> None:
             for row in found.questions
         ],
     )
-    best = list(found.abilities)[: found.top]
-    shown = ", ".join(best[:10]) + (" and others" if len(best) > 10 else "")
-    tell(f"The top, of {len(found.abilities):,} {found.examinees}: {shown}.")
+    best = first_few(list(found.abilities)[: found.top], most=10)
+    tell(f"Top {found.top:,} of {len(found.abilities):,} {found.examinees}: {best}.")
     for remark in found.remarks:
         tell(remark)

@@ -31,19 +31,19 @@ from ..project import Project, current_author
 from ..tables import disarmed
 from ..text import one_line
 from .guests import File, text_of
-from .options import counted, json_option, opened, print_json, print_table, project_option, tell
+from .options import json_option, opened, print_json, print_table, project_option, tell
 
 ItemsOf = Literal["all", "proposals", "bank"]
 
-exam_option = click.option("--exam", "query_id", help="Only items of this query; of all where not given.")
+exam_option = click.option("--exam", "query_id", help="Only items of this query. Default: all.")
 
 _BOUNDS = {
-    "extra_gram": "Margin of n-grams from above which an item falls.",
-    "extra_embedding": "Margin of cosines from above which an item falls.",
-    "intra_jaccard": "Jaccard similarity of key and discriminator from which an item falls.",
-    "intra_embedding": "Cosine of key and discriminator from which an item falls.",
-    "intra_rouge": "ROUGE-L of key and discriminator from which an item falls; not asked where not given.",
-    "near": "Cosine of two items from which they are near-duplicates.",
+    "extra_gram": "Flag items above this n-gram margin: similarity to the source, wrong choice minus key.",
+    "extra_embedding": "Flag items above this cosine margin: similarity to the source, wrong choice minus key.",
+    "intra_jaccard": "Flag items at or above this Jaccard similarity of the key and a wrong choice.",
+    "intra_embedding": "Flag items at or above this cosine of the key and a wrong choice.",
+    "intra_rouge": "Flag items at or above this ROUGE-L of the key and a wrong choice. Default: not checked.",
+    "near": "Flag items at or above this cosine to another item as near-duplicates.",
 }
 
 
@@ -66,12 +66,12 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     with_filters = click.option(
         "--self-contained/--any-reference",
         default=None,
-        help="Whether questions that name a paper, a study or the documentation fall; they do by default.",
+        help="Flag or allow questions that refer to a paper, a study or the documentation. Default: flag.",
     )(with_filters)
     return click.option(
         "--share",
         type=click.FloatRange(0, 1),
-        help="Share of the items that each threshold that is not given removes at most; 0.05 by default.",
+        help="Largest share of items that each default threshold flags. Default: 0.05.",
     )(with_filters)
 
 
@@ -88,10 +88,10 @@ def check(
     thresholds: Callable[[Sequence[Any]], Thresholds],
     as_json: bool,
 ) -> None:
-    """Print what the filters compute of every item, and which rules it breaks, as TSV. Nothing is removed.
+    """Check items with filters: print values and broken rules as TSV.
 
-    Thresholds that are not given remove 5 % of the items each. With --of bank they are those at which the items were
-    accepted, if exam items accept --passing recorded some. You decide on the items: exam items accept or retire.
+    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5 % of the items. With
+    --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
     """
     with opened(project_path) as project:
         checked, at = checked_items(project, query_id, of, thresholds)
@@ -107,13 +107,13 @@ def check(
         f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
     )
     fall = sum(bool(one.hits) for one in checked)
-    tell(f"{fall:,} of {counted(len(checked), 'item')} break a rule. Thresholds: {said or 'none'}.")
+    tell(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {said or 'none'}.")
 
 
 @click.command(name="statistics")
 @project_option
 @exam_option
-@click.option("--filters/--no-filters", default=True, show_default=True, help="Whether the filters are computed too.")
+@click.option("--filters/--no-filters", default=True, show_default=True, help="Also count items by broken rule.")
 @filter_options
 @json_option
 def exam_statistics(
@@ -123,7 +123,7 @@ def exam_statistics(
     thresholds: Callable[[Sequence[Any]], Thresholds],
     as_json: bool,
 ) -> None:
-    """Say how an exam came about, what guessing would earn in it, and what it asks about."""
+    """Show statistics of an exam: origin of items, scores of guessing, question types and topics."""
     with opened(project_path) as project:
         found = exam_items(project, query_id)
         checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
@@ -137,26 +137,26 @@ def exam_statistics(
     rows += [(f"  {rule}", count) for rule, count in (said.filtered or {}).items()]
     rows += [] if said.kept is None else [("break no rule", said.kept)]
     rows += [
-        (f"always {said.fixed_letter or 'one letter'} earns", said.fixed_answer),
-        ("the longest answer earns", said.longest_answer),
-        ("characters of a question", said.question_length),
+        (f"score of always {said.fixed_letter or 'the same letter'}", said.fixed_answer),
+        ("score of the longest choice", said.longest_answer),
+        ("mean characters per question", said.question_length),
     ]
     rows += [(f"  {word}", count) for word, count in said.question_types.items()]
     rows += [(f"topic: {topic or 'none'}", count) for topic, count in said.topics.items()]
-    print_table(("what", "number"), [(name, _number(value)) for name, value in rows])
+    print_table(("statistic", "value"), [(name, _number(value)) for name, value in rows])
 
 
 @click.command(name="categories")
 @project_option
 @exam_option
-@click.option("--whole-word", is_flag=True, help="Question words as whole words only.")
+@click.option("--whole-word", is_flag=True, help="Match question words as whole words only.")
 @click.option(
     "--keywords",
     type=File(path_type=Path),
     metavar="FILE",
-    help="Take the words of Bloom's levels from this YAML.",
+    help="Set the project's words of Bloom's levels from this YAML file.",
 )
-@click.option("--usual-keywords", is_flag=True, help="Go back to the built-in words.")
+@click.option("--usual-keywords", is_flag=True, help="Restore the built-in words of Bloom's levels.")
 @json_option
 def item_categories(
     project_path: Path | None,
@@ -166,7 +166,7 @@ def item_categories(
     usual_keywords: bool,
     as_json: bool,
 ) -> None:
-    """Count active items by level of Bloom's taxonomy and by question type; an item may be in several."""
+    """Count active items by Bloom level and question type. An item may have several."""
     with opened(project_path) as project:
         if keywords is not None or usual_keywords:
             text = None if keywords is None else text_of(keywords)

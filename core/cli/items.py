@@ -48,12 +48,12 @@ from .progress import ProgressLines
 SHOWN = 80
 """Characters of a question in a table for people."""
 
-note_option = click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
+note_option = click.option("--note", help="Save the question bank now, with this note and all your unsaved changes.")
 
 
 @click.group()
 def items() -> None:
-    """Items of exams that pipelines sit: write, check, accept, retire, import and count them."""
+    """Generate, check, accept, retire, import and count exam items."""
 
 
 for command in (check, exam_statistics, item_categories):
@@ -62,22 +62,24 @@ for command in (check, exam_statistics, item_categories):
 
 @items.command()
 @project_option
-@click.option("--exam", "query_id", default=EXAM, show_default=True, help="The query that the items belong to.")
+@click.option("--exam", "query_id", default=EXAM, show_default=True, help="Query that the items belong to.")
+@click.option("--domain", default=Wanted.domain, show_default=True, help="Subject of the passages, for the prompt.")
+@click.option("--chunks", "run", metavar="RUN", help="Only passages of this run; their query becomes the topic.")
+@click.option("--limit", type=Whole(1), help="Number of passages, drawn at random. Default: all.")
 @click.option(
-    "--domain", default=Wanted.domain, show_default=True, help="What the documentation is of, for the prompt."
+    "--seed",
+    type=Whole(),
+    default=0,
+    show_default=True,
+    help="Random seed of the passages and the order of choices.",
 )
-@click.option("--chunks", "run", metavar="RUN", help="Only passages that this run ranks; their query is the topic.")
-@click.option("--limit", type=Whole(1), help="Passages at most, drawn by chance; all where not given.")
-@click.option(
-    "--seed", type=Whole(), default=0, show_default=True, help="Decides what is drawn and the order of choices."
-)
-@click.option("--topic", help="Topic of all these items.")
-@click.option("--again", is_flag=True, help="Ask again about passages of which the model wrote no item.")
+@click.option("--topic", help="Topic of all new items.")
+@click.option("--again", is_flag=True, help="Retry passages for which the model wrote no usable item.")
 @model_options
-@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@click.option("--max-calls", type=Whole(1), help="Call limit, retries included.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices.")
 @patience_option
-@click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the estimated calls, tokens and cost; call no model.")
 @json_option
 def generate(
     project_path: Path | None,
@@ -96,9 +98,9 @@ def generate(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Let a model write an item for each passage. They are proposals until a person accepts them.
+    """Generate one item per passage with a model. They are proposals until you accept them.
 
-    Whoever stops it, or reaches a cap, goes on with the same command: passages that were asked about are passed over.
+    Interrupted jobs resume with the same command. Passages already asked about are skipped.
     """
     wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
     with opened(project_path) as project:
@@ -108,8 +110,11 @@ def generate(
             if as_json:
                 print_json(asdict(tag))
             else:
-                cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
-                tell(f"{counted(tag.calls, 'call')}: {tag.input_tokens:,} tokens in, {tag.output_tokens:,} out{cost}.")
+                cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+                tell(
+                    f"Estimated: {counted(tag.calls, 'call')}, {tag.input_tokens:,} input and"
+                    f" {tag.output_tokens:,} output tokens{cost}."
+                )
             return
         control = job_control(
             project, drafter.model, drafter.back_end, max_calls, max_cost,
@@ -126,26 +131,26 @@ def generate(
         else:
             for failure in report.failed[:20]:
                 tell(f"exam: no item from {failure}")
-            rest = f" {counted(report.stopped, 'passage')} left: the cap was reached." if report.stopped else ""
+            rest = f" Limit reached; {counted(report.stopped, 'passage')} left." if report.stopped else ""
             tell(f"{counted(len(report.keys), 'item')} from {counted(report.asked, 'passage')}.{rest}")
-            tell("See exam items check.")
+            tell("To check them: exam items check")
     if not report.keys:
-        raise GradingError("nothing-usable", "Nothing usable came.", "Try another model or prompt.")
+        raise GradingError("nothing-usable", "The model wrote no usable item.", "Try another model or prompt.")
 
 
 @items.command(name="list")
 @project_option
 @exam_option
-@click.option("--bank-version", "version", type=Whole(), help="Bank version; the newest where not given.")
-@click.option("--proposed", is_flag=True, help="Open proposals instead of items of the bank.")
+@click.option("--bank-version", "version", type=Whole(), help="Bank version. Default: the newest.")
+@click.option("--proposed", is_flag=True, help="List open proposals instead of items in the question bank.")
 @json_option
 def list_(project_path: Path | None, query_id: str | None, version: int | None, proposed: bool, as_json: bool) -> None:
     """List items with key, topic and source."""
     if proposed and version is not None:
         raise InputError(
             "options-exclude-each-other",
-            "Proposals have no bank version.",
-            "Give one of --proposed and --bank-version.",
+            "--proposed and --bank-version cannot be combined.",
+            "Use one of them.",
         )
     with opened(project_path) as project:
         found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
@@ -170,7 +175,7 @@ def list_(project_path: Path | None, query_id: str | None, version: int | None, 
 @click.argument("keys", nargs=-1, type=Whole(), metavar="[PROPOSAL]...")
 @project_option
 @exam_option
-@click.option("--passing", is_flag=True, help="All open ones that break no rule.")
+@click.option("--passing", is_flag=True, help="Accept all open proposals that break no rule.")
 @filter_options
 @note_option
 @json_option
@@ -183,13 +188,13 @@ def accept(
     note: str | None,
     as_json: bool,
 ) -> None:
-    """Accept proposed items into your drafts; the bank has them once saved: with --note, or exam bank save.
+    """Accept proposed items as unsaved changes. Save them with --note or with exam bank save.
 
-    --passing records the thresholds, so that exam items statistics does not apply quantiles to the items that passed.
+    --passing also records its thresholds. Later checks of the accepted items use them.
     """
     if bool(keys) == passing:
-        said = "--passing and numbers exclude each other." if keys else "Nothing says which items."
-        hint = "Name proposals, as exam items list --proposed numbers them, or give --passing."
+        said = "PROPOSAL and --passing cannot be combined." if keys else "No proposal was named."
+        hint = "Use --passing, or numbers from exam items list --proposed."
         raise InputError("options-exclude-each-other", said, hint)
     _check_note(note)
     author = current_author()
@@ -208,7 +213,10 @@ def accept(
 @note_option
 @json_option
 def retire(item_ids: tuple[str, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
-    """Retire items in your drafts; a save makes a bank version of it, and restoring an earlier one undoes it."""
+    """Retire items as unsaved changes. Save them with --note or with exam bank save.
+
+    To undo a saved change, restore an earlier bank version.
+    """
     _check_note(note)
     author = current_author()
     with opened(project_path) as project:
@@ -220,11 +228,11 @@ def retire(item_ids: tuple[str, ...], project_path: Path | None, note: str | Non
 @items.command(name="import")
 @click.argument("file", type=File(path_type=Path))
 @project_option
-@click.option("--exam", "query_id", default=EXAM, show_default=True, help="The query that the items belong to.")
-@click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")
+@click.option("--exam", "query_id", default=EXAM, show_default=True, help="Query that the items belong to.")
+@click.option("--preview", is_flag=True, help="Show the effects of the import; change nothing.")
 @json_option
 def import_(file: Path, project_path: Path | None, query_id: str, preview: bool, as_json: bool) -> None:
-    """Import an exam.json: items, their sources, and retrieved contexts. The same as exam import exam."""
+    """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
     with opened(project_path) as project:
         options = Options(source=None if query_id == EXAM else query_id)
         done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
@@ -239,12 +247,10 @@ def import_(file: Path, project_path: Path | None, query_id: str, preview: bool,
 @items.command(name="set")
 @click.argument("item_ids", nargs=-1, required=True, metavar="ITEM...")
 @project_option
-@click.option("--topic", help="The topic; empty for none.")
-@click.option("--source", "passage", metavar="PASSAGE", help="The passage that they were written from; empty for none.")
-@click.option(
-    "--bloom", "levels", multiple=True, help="Level of Bloom's taxonomy; may be repeated; auto for the computed."
-)
-@click.option("--type", "types", multiple=True, help="Question type; may be repeated; auto for the computed one.")
+@click.option("--topic", help="Topic; empty to remove it.")
+@click.option("--source", "passage", metavar="PASSAGE", help="Passage behind the items; empty to remove it.")
+@click.option("--bloom", "levels", multiple=True, help="Level of Bloom's taxonomy, or auto; may be repeated.")
+@click.option("--type", "types", multiple=True, help="Question type, or auto; may be repeated.")
 def set_(
     item_ids: tuple[str, ...],
     project_path: Path | None,
@@ -253,9 +259,12 @@ def set_(
     levels: tuple[str, ...],
     types: tuple[str, ...],
 ) -> None:
-    """Set the topic, the source or the categories of items; what was there is in the activity log."""
+    """Set the topic, source or categories of items. The activity log keeps the old values.
+
+    The category auto restores the computed categories.
+    """
     if topic is None and passage is None and not levels and not types:
-        raise InputError("option-missing", "Nothing says what to set.", "Give --topic, --source, --bloom or --type.")
+        raise InputError("option-missing", "No value was named.", "Use --topic, --source, --bloom or --type.")
     author = current_author()
     with opened(project_path) as project:
         if topic is not None or passage is not None:
@@ -263,21 +272,21 @@ def set_(
         for scheme, named in (("bloom", levels), ("question type", types)):
             if named:
                 set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
-    tell(f"Set: {counted(len(set(item_ids)), 'item')}.")
+    tell(f"Changed: {counted(len(set(item_ids)), 'item')}.")
 
 
 def _check_note(note: str | None) -> None:
     if note is not None and not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Say in a few words what changed and why.")
+        raise InputError("empty-note", "The note is empty.", "Describe the change in a few words.")
 
 
 def _say_drafted(ids: Sequence[str], what: str, version: int | None, as_json: bool) -> None:
     if as_json:
         print_json({"items": list(ids), "version": version})
     elif version is None:
-        tell(f"{counted(len(ids), 'item')} {what} in your drafts. To save them: exam bank save --note NOTE")
+        tell(f"{counted(len(ids), 'item')} {what}, not saved yet. To save: exam bank save --note NOTE")
     else:
-        tell(f"{counted(len(ids), 'item')} {what}, saved as bank version {version}.")
+        tell(f"{counted(len(ids), 'item')} {what} and saved as bank version {version}.")
 
 
 def _short(text: str | None) -> str | None:

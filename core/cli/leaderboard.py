@@ -24,7 +24,6 @@ from ..measures import Ties
 from ..project import MEMORY, SPILL
 from .options import (
     at_a_shell,
-    counted,
     json_option,
     opened,
     print_json,
@@ -43,19 +42,19 @@ from .progress import ProgressLines
     "--measure",
     default=DEFAULT_MEASURE,
     show_default=True,
-    help="As nDCG@10, AP, EXAM-Cover@20, n-EXAM@20 or ROUGE-1@20.",
+    help="Measure, such as nDCG@10, AP, EXAM-Cover@20, n-EXAM@20 or ROUGE-1@20.",
 )
-@click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
+@click.option("--source", default="exam", show_default=True, help="Basis: exam, judgments, or a source's name.")
 @click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
-              help="Mean over queries, over subtopics then queries, over all (query, subtopic) topics, or over queries"
-              " by the union of what is ranked for their subtopics (coverage only).")  # fmt: skip
-@click.option("--queries", is_flag=True, help="Every system's score on every query too.")
+              help="Mean over queries. subtopic: over each query's subtopics first. topic: over all (query, subtopic)"
+              " pairs. union: over queries, with the rankings of their subtopics joined (coverage only).")  # fmt: skip
+@click.option("--queries", is_flag=True, help="Also show every score per query.")
 @policy_options
 @json_option
 def leaderboard(
     project_path: Path | None, measure: str, source: str, per: Per, queries: bool, policy: Policy, as_json: bool
 ) -> None:
-    """Order the systems by a measure, with standard errors."""
+    """Show the leaderboard: systems ordered by a measure, with standard errors."""
     with opened(project_path) as project:
         board = leaderboard_per(project, measure, source, policy, per)
         said = notice(project, policy) if board.needed else ""
@@ -83,9 +82,12 @@ def leaderboard(
     )
     if board.reference:
         error = board.reference.std_error
-        tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
+        tell(
+            f"Reference with score 1: {board.reference.run}"
+            + (f" ± {error:.4f}. Systems with * are within this error." if error is not None else ".")
+        )
     if (length := board.length_correlation()) is not None:
-        tell(f"Spearman of score and words: {length:z.2f}.")
+        tell(f"Spearman correlation of score and words: {length:z.2f}.")
     if said:
         tell(said)
     _tell_basis(board)
@@ -94,12 +96,14 @@ def leaderboard(
 
 
 @click.command("file-leaderboard")
-@click.option("--grades", required=True, metavar="FILES", help="Parquet files of grades, as 'folder/*.parquet'.")
-@click.option("--runs", required=True, metavar="FILES", help="Rankings: run, query_id, passage_id, rank, score.")
-@click.option("--questions", metavar="FILES", help="Active questions with weights; if not given, each weighs 1.")
-@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="A measure of labels, as nDCG@10 or AP.")
-@click.option("--memory", envvar=MEMORY, metavar="AMOUNT", help=f"At most, as 4GB; {MEMORY} if not given.")
-@click.option("--spill", envvar=SPILL, metavar="FOLDER", help=f"For data beyond memory; {SPILL} if not given.")
+@click.option("--grades", required=True, metavar="FILES", help="Parquet files of grades, such as 'folder/*.parquet'.")
+@click.option(
+    "--runs", required=True, metavar="FILES", help="Rankings, also Parquet: run, query_id, passage_id, rank, score."
+)
+@click.option("--questions", metavar="FILES", help="Active questions with weights, also Parquet. Default: weight 1.")
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of labels, such as nDCG@10 or AP.")
+@click.option("--memory", envvar=MEMORY, metavar="AMOUNT", help=f"Memory limit (4GB). Default: value of {MEMORY}.")
+@click.option("--spill", envvar=SPILL, metavar="FOLDER", help=f"For data beyond memory. Default: value of {SPILL}.")
 @policy_options
 @json_option
 def file_leaderboard(
@@ -112,7 +116,10 @@ def file_leaderboard(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Order the systems by grades in Parquet files, also beyond memory; no project is needed."""
+    """Show a leaderboard from grades in Parquet files, without a project.
+
+    The files may be larger than memory.
+    """
     at_a_shell()
     lines = ProgressLines("queries")
     found = leaderboard_of_files(
@@ -126,23 +133,23 @@ def file_leaderboard(
         ("rank", "run", found.board.measure, "std error", "queries"),
         [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
     )
-    tell(f"From {counted(found.grades, 'grade')}, {found.failed:,} failed: {counted(found.labels, 'label')}.")
+    tell(f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.")
 
 
 def _tell_basis(board: Leaderboard) -> None:
     if board.usable < board.needed:
-        tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
+        tell(f"Graded: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
 
 
 @click.command()
 @project_option
-@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of the board under study.")
-@click.option("--against", required=True, help="The official board: judgments, or the name of a source.")
-@click.option("--against-measure", help="Measure of the official board; the same where not given.")
-@click.option("--source", default="exam", show_default=True, help="What the board under study comes from.")
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of the leaderboard.")
+@click.option("--against", required=True, help="Official leaderboard: judgments, or a source's name.")
+@click.option("--against-measure", help="Measure of the official leaderboard. Default: --measure.")
+@click.option("--source", default="exam", show_default=True, help="Basis: exam, judgments, or a source's name.")
 @click.option("--ties", type=click.Choice(["average", "random"]), default="average", show_default=True,
-              help="Average ranks, or ties broken at random, ten times, and the mean.")  # fmt: skip
-@click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
+              help="Ties: average ranks, or the mean of ten random orders.")  # fmt: skip
+@click.option("--within-error", is_flag=True, help="With --ties random, systems with overlapping error bars are ties.")
 @queries_option
 @policy_options
 @json_option
@@ -158,7 +165,7 @@ def correlate(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Correlate a leaderboard with the official one."""
+    """Correlate a leaderboard with the official leaderboard."""
     with opened(project_path) as project:
         found = compare(
             project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
@@ -168,13 +175,13 @@ def correlate(
         return
     result = found.correlation
     click.echo(
-        f"{found.board.measure} of {found.board.source} against {found.official.measure} of"
-        f" {found.official.source}, {result.systems} systems, ties {result.ties}"
+        f"{found.board.measure} ({found.board.source}) against {found.official.measure} ({found.official.source})."
+        f" Systems: {result.systems}. Ties: {result.ties}."
     )
     click.echo(found.queries.says)
     _tell_basis(found.board)
     if result.undefined:
-        click.echo(f"undefined: {result.undefined}")
+        click.echo(f"Undefined: {result.undefined}")
         return
     names = ("spearman", "kendall", "tau_ap", "pearson")
     print_table(names, [[getattr(result, name) for name in names]])

@@ -24,20 +24,23 @@ ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items())
 
 @click.group()
 def people() -> None:
-    """Say who may do what on a shared server: viewers, assessors, organizers."""
+    """Manage the roles of people on a shared server: viewer, assessor, organizer."""
 
 
 @people.command()
 @click.argument("identity")
 @project_option
 @click.option("--role", type=ROLE, required=True, help=ROLE_HELP)
-@click.option("--name", help="Under which their acts are recorded; what stands before the @ where not given.")
-@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; can be given repeatedly.")
+@click.option("--name", help="Name for recorded actions. Default: IDENTITY up to the @.")
+@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; may be repeated.")
 @author_option
 def add(
     identity: str, project_path: Path | None, role: Role, name: str | None, queries: Sequence[str], author: str
 ) -> None:
-    """Give IDENTITY a role: the e-mail address of the login, or the subject that the provider gives."""
+    """Add a person with a role.
+
+    IDENTITY is the e-mail address of the login, or the subject from the login provider.
+    """
     with opened(project_path) as project:
         tell(_said(set_member(project, identity, role, author, name, queries or None)))
 
@@ -45,10 +48,10 @@ def add(
 @people.command()
 @click.argument("identity")
 @project_option
-@click.option("--role", type=ROLE, help="The new role; as it is where not given.")
-@click.option("--name", help="The new name.")
-@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; can be given repeatedly.")
-@click.option("--all-queries", is_flag=True, help="Limit an assessor no longer.")
+@click.option("--role", type=ROLE, help="New role. Default: unchanged.")
+@click.option("--name", help="New name. Default: unchanged.")
+@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; may be repeated.")
+@click.option("--all-queries", is_flag=True, help="Remove the limit to queries.")
 @author_option
 def change(
     identity: str,
@@ -59,7 +62,7 @@ def change(
     all_queries: bool,
     author: str,
 ) -> None:
-    """Change the role, the name or the queries of IDENTITY."""
+    """Change the role, name or queries of IDENTITY."""
     with opened(project_path) as project:
         now = change_member(project, identity, author, role, name, queries or None, all_queries)
         tell(_said(now))
@@ -70,10 +73,10 @@ def change(
 @project_option
 @author_option
 def remove(identity: str, project_path: Path | None, author: str) -> None:
-    """Take the role of IDENTITY away. What they did stays, under their name."""
+    """Remove the role of IDENTITY. Recorded actions stay."""
     with opened(project_path) as project:
         remove_member(project, identity, author)
-    tell(f"{identity} has no role any more. To take that back: exam people undo {identity}")
+    tell(f"Removed the role of {identity}. To undo: exam people undo {identity}")
 
 
 @people.command()
@@ -81,7 +84,7 @@ def remove(identity: str, project_path: Path | None, author: str) -> None:
 @project_option
 @author_option
 def undo(identity: str, project_path: Path | None, author: str) -> None:
-    """Let IDENTITY have the role again that was theirs before it was changed last."""
+    """Undo the last change to the role of IDENTITY."""
     with opened(project_path) as project:
         now = undo_member(project, identity, author)
     tell(_said(now) if now else f"{identity} has no role.")
@@ -91,7 +94,7 @@ def undo(identity: str, project_path: Path | None, author: str) -> None:
 @project_option
 @json_option
 def list_people(project_path: Path | None, as_json: bool) -> None:
-    """List who has which role, and the queries that assessors are limited to."""
+    """List people, their roles and the queries of assessors."""
     with opened(project_path) as project:
         found = project.members().values()
     print_rows(
@@ -107,4 +110,4 @@ def list_people(project_path: Path | None, as_json: bool) -> None:
 
 def _said(member: Member) -> str:
     limit = "" if member.queries is None else f" for {how_many(len(member.queries), 'queries')}"
-    return f"{member.identity} is {member.role}{limit}, and is recorded as {member.name}."
+    return f"Role of {member.identity}: {member.role}{limit}. Name for recorded actions: {member.name}."

@@ -27,6 +27,7 @@ from ..study import (
 from .options import (
     MOST_DRAWS,
     Whole,
+    counted,
     json_option,
     opened,
     print_json,
@@ -46,28 +47,28 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     multiple=True,
     required=True,
     metavar="NAME",
-    help="The official board: judgments, a source, or an imported leaderboard; repeat for several.",
+    help="Official leaderboard: judgments, a source, or an imported leaderboard; may be repeated.",
 )
 @click.option(
     "--row",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A grader (exam is the default one), a source of judgments or an imported leaderboard; all where not given.",
+    help="Grader (exam: the default grader), source of judgments, or leaderboard; may be repeated. Default: all.",
 )
 @click.option(
     "--measure",
     "measures",
     multiple=True,
     metavar="NAME",
-    help=f"A measure; repeat for several. Where not given: {', '.join(META_MEASURES)}.",
+    help=f"Measure; may be repeated. Default: {', '.join(META_MEASURES)}.",
 )
 @click.option(
     "--min-rating",
     "min_ratings",
     multiple=True,
     type=Whole(),
-    help=f"Where relevance begins; repeat for several. Where not given: {', '.join(map(str, MIN_RATINGS))}.",
+    help=f"Rating from which a passage is relevant; may be repeated. Default: {', '.join(map(str, MIN_RATINGS))}.",
 )
 @click.option(
     "--label",
@@ -75,24 +76,24 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     multiple=True,
     default=("max",),
     metavar="max|support:M|mean",
-    help="How ratings become a label; repeat for several.",
+    help="Label rule; may be repeated.",
 )
 @click.option(
     "--bank-version",
     "versions",
     multiple=True,
     type=Whole(),
-    help="A bank version; repeat for several. The newest where not given.",
+    help="Bank version; may be repeated. Default: the newest.",
 )
-@click.option("--unweighted", is_flag=True, help="Let every question count the same.")
-@click.option("--no-overrides", is_flag=True, help="Let the machine's ratings stand.")
-@click.option("--against-measure", help="One official measure for every column; that of the column where not given.")
+@click.option("--unweighted", is_flag=True, help="Ignore the weights of questions.")
+@click.option("--no-overrides", is_flag=True, help="Ignore overrides.")
+@click.option("--against-measure", help="Official measure for all columns. Default: the measure of each column.")
 @click.option(
     "--min-judgment",
     type=Whole(),
     default=1,
     show_default=True,
-    help="Judgment from which a passage is relevant on the official board.",
+    help="Judgment from which a passage is relevant on the official leaderboard.",
 )
 @click.option(
     "--skipped",
@@ -106,26 +107,24 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     "coefficients",
     multiple=True,
     type=click.Choice(COEFFICIENTS),
-    help="A rank correlation; repeat for several. All where not given.",
+    help="Rank correlation; may be repeated. Default: all.",
 )
 @click.option(
     "--ties",
     type=click.Choice(["average", "random"]),
     default="average",
     show_default=True,
-    help="Average ranks, or ties broken at random, and the mean.",
+    help="Ties: average ranks, or the mean of random orders.",
 )
-@click.option(
-    "--repeats", type=Whole(most=MOST_DRAWS), default=10, show_default=True, help="How often ties are broken at random."
-)
-@click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
+@click.option("--repeats", type=Whole(most=MOST_DRAWS), default=10, show_default=True, help="Number of random orders.")
+@click.option("--within-error", is_flag=True, help="With --ties random, systems with overlapping error bars are ties.")
 @click.option(
     "--bootstrap",
     "samples",
     type=Whole(most=MOST_DRAWS),
     default=0,
     metavar="N",
-    help="Draw the queries N times for 95 % intervals, such as 1000.",
+    help="Bootstrap samples of queries for 95 % intervals, such as 1000.",
 )
 @queries_option
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular.")
@@ -154,16 +153,16 @@ def meta(
     tsv: bool,
     as_json: bool,
 ) -> None:
-    """Correlate many ways to evaluate with the official leaderboard.
+    """Correlate graders and other sources with the official leaderboard.
 
-    One row a grader, source of judgments or imported leaderboard, by min rating; under each measure
-    Spearman, Kendall and tau_AP.
+    Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each measure has a column
+    for Spearman, Kendall and tau_AP.
     """  # fmt: skip
     if latex + tsv + as_json > 1:
         raise InputError(
             "options-exclude-each-other",
-            "The table can be printed in one format at a time.",
-            "Give one of --latex, --tsv and --json.",
+            "--latex, --tsv and --json cannot be combined.",
+            "Use one of them.",
         )
     policy = Policy(
         weighted=not unweighted,
@@ -190,9 +189,9 @@ def meta(
                 for row in found.rows
             ],
         )
-        tell(caption(found, "with *", "with +", "with -"))
+        tell(caption(found, "marked *", "marked +", "marked -"))
         for reason, where in found.reasons().items():
-            tell(f"{UNDEFINED} {reason} ({len(where)} {'cell' if len(where) == 1 else 'cells'})")
+            tell(f"{UNDEFINED} {reason} ({counted(len(where), 'cell')})")
 
 
 def _text(cell: Cell, name: str) -> str:
