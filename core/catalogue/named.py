@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import GradingError, InputError, unknown_name
-from ..graders import GRADERS, Grader, make_grader, remade_from
+from ..graders import GRADERS, Grader, Prompt, acting, make_grader, naming, remade_from
 from ..project import Project, as_name, log
 from ..types import GraderSpec
 from .prompts import prompts
@@ -107,6 +107,28 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
     raise unknown_name("unknown-grader", "grader", name, known)
+
+
+def make_named(
+    project: Project, name: str, given: Mapping[str, Any], library: Mapping[str, Prompt] | None = None
+) -> tuple[Grader, str, dict[str, Any]]:
+    """Make the grader of a name, see `settings`, with some parameters given anew.
+
+    Args:
+        library: the prompts to choose from; those of the project for None.
+
+    Returns:
+        The grader, its kind and all its parameters.
+
+    Raises:
+        InputError: there is none, or a parameter makes no sense.
+    """
+    kind, known = settings(project, name)
+    # What the project says of an address binds no key to it: a person has to name both, or neither.
+    bound = "base_url" in given or "base_url" not in known
+    parameters = {**known, **given}
+    with acting(naming(given.get("base_url"), given.get("key_variable") if bound else None)):
+        return make_grader(kind, parameters, prompts(project) if library is None else library), kind, parameters
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..catalogue import prompts, save_prompt, settings
+from ..catalogue import make_named, prompts, save_prompt, settings
 from ..errors import InputError
 from ..graders import (
     APIS,
@@ -22,9 +22,6 @@ from ..graders import (
     NORMALISATIONS,
     Grader,
     Prompt,
-    acting,
-    make_grader,
-    naming,
     with_examples,
 )
 from ..project import Project, current_author
@@ -45,20 +42,15 @@ class GraderChoice:
         Raises:
             InputError: there is none, or a parameter makes no sense.
         """
-        self.kind, parameters = settings(project, self.kind)
-        # What the project says of an address binds no key to it: a person has to name both, or neither.
-        bound = "base_url" in self.parameters or "base_url" not in parameters
-        variable = self.parameters.get("key_variable") if bound else None
-        self.parameters = parameters | self.parameters
         library = prompts(project)
         if self.examples is not None:
             library = library | self._prompt_with_examples(project, library, self.examples)
-        with acting(naming(self.parameters.get("base_url"), variable)):
-            return make_grader(self.kind, self.parameters, library)
+        made, self.kind, self.parameters = make_named(project, self.kind, self.parameters, library)
+        return made
 
     def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
         """The chosen prompt with a file's examples, kept in the project under a name of its own."""
-        chosen = self.parameters.get("prompt")
+        chosen = self.parameters.get("prompt", settings(project, self.kind)[1].get("prompt"))
         if chosen not in library:
             raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
         changed = with_examples(library[chosen], text_of(file), file.name)

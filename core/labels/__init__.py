@@ -26,7 +26,7 @@ from .overrides import (
     write_withdrawal,
 )
 from .policy import Policy, Skipped
-from .progress import Progress, failed_pairs, progress, ungraded_pairs
+from .progress import Progress, failed_pairs, grades_table, progress, ungraded_pairs
 from .ratings import graded_pairs, overriding, ratings
 from .readiness import Readiness, readiness
 from .rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weights_of
@@ -56,6 +56,7 @@ __all__ = [
     "first_answers",
     "from_answers",
     "graded_pairs",
+    "grades_table",
     "label_pairs",
     "label_qrels",
     "label_sql",

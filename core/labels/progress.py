@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,11 @@ from ..bank import bank_for
 from ..project import Project
 from .basis import Basis
 from .labels import label_pairs, pooled_labels, pooled_passages
-from .ratings import GRADED, overriding
+from .ratings import GRADED, graded_pairs, overriding
 from .rules import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -148,3 +152,27 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key"
         + ("" if weightless else " WHERE b.weight > 0")
     )
+
+
+def grades_table(project: Project, base: Basis) -> pd.DataFrame:
+    """Every pair of an active question and a pooled passage, with the rating that counts.
+
+    Returns:
+        query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or ungraded; by query and in
+        the order of the pool.
+    """
+    import pandas as pd
+
+    # A question of a direct grader is the query itself.
+    ids = "(SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id FROM queries)"
+    found = project.table(
+        "SELECT query_id, question_id, passage_id AS doc_id, rating,"
+        " CASE WHEN rating IS NOT NULL THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END"
+        f" AS state FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
+        " USING (query_key, question_key, passage_key) JOIN queries USING (query_key)"
+        f" JOIN passages USING (passage_key) JOIN {ids} USING (question_key)"
+        " ORDER BY query_key, position, question_key",
+        base.parameters,
+    )
+    table: pd.DataFrame = found.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+    return table

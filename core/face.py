@@ -1,0 +1,325 @@
+"""The workbench in Python: `import exam_workbench as ew` gives these names.
+
+Tables are DataFrames with the columns of ir_measures (`query_id`, `doc_id`, `relevance`, `score`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pandas as pd
+
+from .bank import check_version
+from .catalogue import make_named, remember_settings
+from .errors import GradingError, InputError
+from .exchange import Group, Options, import_groups, make_demo
+from .formats import Source
+from .grading import Request, Scope, run_job
+from .labels import Policy, basis, grades_table, label_qrels
+from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, leaderboard
+from .project import Project as StoredProject
+from .project import create as create_project
+from .project import current_author, open_project
+
+FilePath = str | Path
+Records = Iterable[Any]
+"""A DataFrame, or named tuples or dictionaries such as those of ir_measures and ir_datasets."""
+Scores = Mapping[str, Mapping[str, float]]
+"""Values by query and passage."""
+Ranked = FilePath | Records | Scores
+_EXPECTED_NOTES = {"header", "unreadable"}
+"""Notes about tables with a header and about runs without ranks."""
+PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label", "run": "name"}
+"""Names of columns in PyTerrier."""
+
+
+class Frame(pd.DataFrame):
+    """A DataFrame that can also be had with the column names of PyTerrier."""
+
+    @property
+    def _constructor(self) -> type[Frame]:
+        return Frame
+
+    def pt(self) -> pd.DataFrame:
+        """Return the table with PyTerrier's column names: qid, docno, label, name."""
+        return pd.DataFrame(self.rename(columns=PYTERRIER))
+
+
+class Project:
+    """An open project. Close it when done, or use it in a `with` statement.
+
+    Keyword arguments named `settings` are scoring settings, as in `Policy`: grader, bank_version, min_rating, cutoff,
+    label, weighted, skipped, min_judgment, overrides.
+    """
+
+    def __init__(self, stored: StoredProject) -> None:
+        self._stored = stored
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<exam_workbench.Project {str(self.path)!r}>"
+
+    @property
+    def path(self) -> Path:
+        """The project's file."""
+        return self._stored.path
+
+    def close(self) -> None:
+        """Close the file, so that the app and commands can open it."""
+        self._stored.close()
+
+    def add(
+        self,
+        *,
+        queries: FilePath | Records | None = None,
+        passages: FilePath | Records | None = None,
+        bank: FilePath | Records | None = None,
+        runs: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None = None,
+        qrels: Ranked | None = None,
+        source: str | None = None,
+        skip_unknown: bool = False,
+        replace: bool = False,
+    ) -> dict[str, dict[str, int]]:
+        """Import data in one transaction: all of it, or nothing if any of it is refused.
+
+        Args:
+            queries, passages: a file in any format of `exam import`, or records with an id and a text.
+            bank: the exam questions: a file, or records with query_id, question_id and text.
+            runs: run files; records with run, query_id, doc_id and score; or a file, records or scores by run name.
+            qrels: judgments: a file, records with query_id, doc_id and relevance, or values by query and passage.
+            source: name under which the judgments are kept. Default: the file's name, or judgments.
+            skip_unknown: skip runs and judgments of unknown queries.
+            replace: replace data of the same names.
+
+        Returns:
+            Counts by kind of data. Each note about the data is a warning.
+
+        Raises:
+            InputError: the data is invalid, or would replace other data.
+        """
+        given = {
+            "queries": _texts("queries", queries),
+            "passages": _texts("passages", passages),
+            "bank": _texts("bank", bank),
+            "runs": _runs(runs),
+            "qrels": [] if qrels is None else [_ranked("judgments", qrels, "relevance")],
+        }
+        groups = [
+            Group(kind, sources, Options(source if kind == "qrels" else None, skip_unknown, replace=replace))
+            for kind, sources in given.items()
+            if sources
+        ]
+        done = import_groups(self._stored, groups, current_author())
+        for note in (note for imported in done for note in imported.notes):
+            if note.code not in _EXPECTED_NOTES:
+                warnings.warn(str(note), stacklevel=2)
+        return {imported.kind: imported.counts for imported in done}
+
+    def grade(
+        self,
+        grader: str = "embedding",
+        *,
+        queries: Iterable[str] | None = None,
+        runs: Iterable[str] | None = None,
+        top: int | None = None,
+        limit: int | None = None,
+        bank_version: int | None = None,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        concurrency: int = Request.concurrency,
+        retry_failed: bool = False,
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """Grade the ungraded pairs.
+
+        Args:
+            grader: a method, or a name from `exam graders list`.
+            queries, runs: grade only these.
+            top: grade only the first passages of each run per query.
+            limit: grade at most this many pairs.
+            max_calls, max_cost: limits of calls and cost (in the currency of `exam prices`) of a remote model.
+            concurrency: parallel calls.
+            retry_failed: retry failed pairs too.
+            parameters: parameters of the grader, such as model, prompt, base_url.
+
+        Returns:
+            grader (name), state (done or stopped), graded, failed, seconds.
+
+        Raises:
+            InputError: unknown grader, parameter, query, run or bank version.
+            GradingError: the job failed; its finished grades are kept.
+        """
+        stored, author = self._stored, current_author()
+        made, kind, known = make_named(stored, grader, parameters)
+        scope = Scope(
+            tuple(queries) if queries is not None else None,
+            tuple(runs) if runs is not None else None,
+            retry_failed,
+            limit=limit,
+            top=top,
+        )
+        request = Request(scope, bank_version, max_calls, max_cost, concurrency)
+        check_version(stored, bank_version)
+        remember_settings(stored, made, kind, known, author)
+        final = run_job(stored, made, request, author)
+        if final.state in ("failed", "cancelled"):
+            raise GradingError("job-failed", final.message, f"Saved grades: {final.graded:,}. Grade again to resume.")
+        return {
+            "grader": made.spec.name,
+            "state": final.state,
+            "graded": final.graded,
+            "failed": final.failed,
+            "seconds": final.seconds,
+        }
+
+    def labels(self, **settings: Any) -> Frame:
+        """Return the label of each labelled passage of the pool: query_id, doc_id, relevance.
+
+        A passage without a label is not in the table.
+
+        Raises:
+            InputError: invalid settings, or no grades.
+        """
+        found = label_qrels(self._stored, basis(self._stored, Policy(**settings)))
+        rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
+        return Frame(rows, columns=["query_id", "doc_id", "relevance"])
+
+    def grades(self, **settings: Any) -> Frame:
+        """Return every pair of a question and a pooled passage: query_id, question_id, doc_id, rating, state.
+
+        `state` is graded, failed or ungraded; `rating` is missing unless the pair is graded.
+
+        Raises:
+            InputError: invalid settings, or no grader yet.
+        """
+        return Frame(grades_table(self._stored, basis(self._stored, Policy(**settings))))
+
+    def leaderboard(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
+        """Return the systems, best first: rank, run, score, std_error, queries.
+
+        Args:
+            measure: such as nDCG@10, AP, EXAM-Cover@20, n-EXAM@20.
+            source: exam (the grades), judgments, or the name of imported judgments or of an imported leaderboard.
+
+        Raises:
+            InputError: unknown measure, source or setting, or nothing to score.
+        """
+        columns = ["rank", "run", "score", "std_error", "queries"]
+        board = self._board(measure, source, settings)
+        return Frame([[getattr(system, name) for name in columns] for system in board.systems], columns=columns)
+
+    def per_query(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
+        """Return the score of each run per query: run, query_id, measure, value. See `leaderboard`."""
+        board = self._board(measure, source, settings)
+        rows = [
+            (system.run, query, board.measure, value)
+            for system in board.systems
+            for query, value in board.per_query.get(system.run, {}).items()
+        ]
+        return Frame(rows, columns=["run", "query_id", "measure", "value"])
+
+    def correlate(
+        self, against: str, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any
+    ) -> dict[str, Any]:
+        """Correlate a leaderboard with an official one.
+
+        Args:
+            against: judgments, or the name of imported judgments or of an imported leaderboard.
+
+        Returns:
+            spearman, kendall, tau_ap, pearson, systems, ties, and undefined (a reason if the coefficients are None).
+
+        Raises:
+            InputError: a leaderboard cannot be made.
+        """
+        found = compare(self._stored, measure, against, source, policy=Policy(**settings))
+        return dict(vars(found.correlation))
+
+    def _board(self, measure: str, source: str, settings: dict[str, Any]) -> Leaderboard:
+        return leaderboard(self._stored, measure, source, Policy(**settings))
+
+
+def create(path: FilePath) -> Project:
+    """Create an empty project and open it.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    return Project(create_project(Path(path)))
+
+
+def open(path: FilePath) -> Project:
+    """Open a project.
+
+    Raises:
+        ProjectError: the file is not a project, or another program has it open.
+    """
+    return Project(open_project(Path(path)))
+
+
+def demo(path: FilePath, *, grade: bool = True) -> Project:
+    """Create the demo project and open it: 9 queries, 18 runs, judgments and a question bank.
+
+    Args:
+        grade: grade it with the embedding grader, which takes about half a minute.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    make_demo(Path(path), grade)
+    return open(path)
+
+
+def _texts(name: str, given: FilePath | Records | None) -> list[Source]:
+    """The source of records with ids and texts; none without records."""
+    if given is None:
+        return []
+    if isinstance(given, FilePath):
+        return [Source.of(given)]
+    rows = orjson.loads(_frame(given).to_json(orient="records", double_precision=15))
+    filled = ({key: value for key, value in row.items() if value is not None} for row in rows)
+    return [Source(f"{name}.jsonl", data=b"".join(orjson.dumps(row) + b"\n" for row in filled))]
+
+
+def _runs(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None) -> list[Source]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [_ranked(name, value) for name, value in given.items()]
+    if isinstance(given, FilePath):
+        return [Source.of(given)]
+    given = given if isinstance(given, pd.DataFrame) else list(given)
+    if isinstance(given, list) and all(isinstance(value, FilePath) for value in given):
+        return [Source.of(path) for path in given]
+    return [_ranked("runs", given)]
+
+
+def _ranked(name: str, given: Ranked, value: str = "score") -> Source:
+    """The source of a run or of judgments; its name is that of the run unless the data names it."""
+    if isinstance(given, FilePath):
+        return Source.of(given)
+    if isinstance(given, Mapping):
+        rows = [(query, passage, each) for query, values in given.items() for passage, each in values.items()]
+        given = pd.DataFrame(rows, columns=["query_id", "doc_id", value])
+    frame = _frame(given)
+    if value == "score" and not {"run", "name", "system", "tag"}.intersection(frame.columns):
+        frame = frame.assign(run=name)
+    return Source(name, data=frame.to_csv(index=False).encode())
+
+
+def _frame(given: Records) -> pd.DataFrame:
+    if isinstance(given, pd.DataFrame):
+        return given
+    frame = pd.DataFrame(list(given))
+    if frame.empty:
+        raise InputError("empty-table", "The table has no rows.", "Give at least one row.")
+    return frame

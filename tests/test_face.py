@@ -1,0 +1,132 @@
+"""The workbench in Python: `import exam_workbench as ew`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import ir_measures
+import pandas as pd
+import pytest
+
+import exam_workbench as ew
+from exam_workbench.exchange.demo import FILES
+
+QUERIES = pd.DataFrame({"qid": [1, 2], "query": ["What is a cat?", "What is a dog?"]})
+PASSAGES = pd.DataFrame(
+    {"docno": ["d1", "d2", "d3"], "text": ["A cat is an animal.", "A dog is a mammal.", "The sea is salty."]}
+)
+BANK = pd.DataFrame(
+    {
+        "query_id": ["1", "2"],
+        "question_id": ["1/a", "2/a"],
+        "text": ["What is a cat?", "What is a dog?"],
+        "weight": [2.0, None],
+    }
+)
+RUNS = {
+    "good": [ir_measures.ScoredDoc("1", "d1", 3.0), ir_measures.ScoredDoc("2", "d2", 2.0)],
+    "bad": {"1": {"d3": 2, "d1": 1}, "2": {"d3": 1}},
+    "worse": pd.DataFrame({"qid": ["2"], "docno": ["d3"], "score": [0.5]}),
+}
+QRELS = [ir_measures.Qrel("1", "d1", 1), ir_measures.Qrel("2", "d2", 2), ir_measures.Qrel("2", "d3", 0)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[ew.Project]:
+    with ew.create(tmp_path / "made.duckdb") as made:
+        made.add(queries=QUERIES, passages=PASSAGES, bank=BANK, runs=RUNS, qrels=QRELS)
+        yield made
+
+
+def test_the_import_loads_no_models_and_no_screens() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, exam_workbench as ew; ew.Project; ew.Policy; path = list(sys.path);"
+            "print({'torch', 'transformers', 'streamlit', 'core'} & set(sys.modules), path == sys.path)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["set()", "True"]
+
+
+def test_names_that_do_not_exist_are_refused() -> None:
+    assert all(hasattr(ew, name) for name in ew.__all__) and not hasattr(ew, "nothing")
+
+
+def test_tables_and_records_become_grades_labels_and_a_leaderboard(project: ew.Project) -> None:
+    done = project.grade(limit=1)
+    assert (done["state"], done["graded"]) == ("done", 1)
+    grades = project.grades()
+    assert sorted(grades.state) == ["graded", "ungraded", "ungraded", "ungraded"]
+    assert grades.rating.isna().sum() == 3
+    assert project.grade()["graded"] == 3
+    labels = project.labels().set_index(["query_id", "doc_id"]).relevance
+    assert labels["1", "d1"] > labels["1", "d3"] and len(labels) == 4
+    board = project.leaderboard("nDCG@10")
+    assert list(board.columns) == ["rank", "run", "score", "std_error", "queries"]
+    assert board.run[0] == "good" and board.score[0] == pytest.approx(1)
+    values = project.per_query("nDCG@10")
+    assert values[values.run == "good"].value.mean() == pytest.approx(board.score[0])
+    assert list(project.labels().pt().columns) == ["qid", "docno", "label"]
+    assert project.leaderboard("AP", source="judgments").run[0] == "good"
+    assert project.correlate("judgments", "nDCG@10")["systems"] == 3
+
+
+def test_labels_are_judgments_for_ir_measures(project: ew.Project) -> None:
+    project.grade()
+    run = pd.DataFrame(RUNS["good"])
+    found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], project.labels(), run)
+    assert found[ir_measures.nDCG @ 10] == pytest.approx(project.leaderboard("nDCG@10").score[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*tied score")
+def test_files_are_added_as_the_commands_add_them(tmp_path: Path) -> None:
+    with ew.create(tmp_path / "files.duckdb") as made:
+        counts = made.add(
+            queries=FILES / "queries.jsonl",
+            passages=str(FILES / "passages.jsonl"),
+            bank=FILES / "bank.jsonl",
+            runs=sorted((FILES / "runs").glob("*.run")),
+            qrels=FILES / "qrels.txt",
+            source="assessors",
+        )
+        assert counts["runs"]["runs"] == len(list((FILES / "runs").glob("*.run")))
+        assert list(made.leaderboard("AP", source="assessors").columns)[0] == "rank"
+    with ew.open(tmp_path / "files.duckdb") as again:
+        assert len(again.leaderboard("AP", source="assessors")) == counts["runs"]["runs"]
+
+
+def test_data_that_is_refused_changes_nothing(project: ew.Project) -> None:
+    before = project.leaderboard("AP", source="judgments")
+    for wrong in (
+        {"qrels": [ir_measures.Qrel("9", "d1", 1)], "runs": {"new": [ir_measures.ScoredDoc("1", "d1", 1.0)]}},
+        {"runs": {"new": pd.DataFrame({"query_id": ["1"], "doc_id": ["d1"], "score": ["much"]})}},
+        {"queries": pd.DataFrame({"qid": ["3"]})},
+        {"passages": []},
+    ):
+        with pytest.raises(ew.WorkbenchError):
+            project.add(**wrong)
+    assert project.leaderboard("AP", source="judgments").equals(before)
+
+
+def test_what_is_odd_about_the_data_is_a_warning(project: ew.Project) -> None:
+    tied = [ir_measures.ScoredDoc("1", "d1", 1.0), ir_measures.ScoredDoc("1", "d2", 1.0)]
+    with pytest.warns(UserWarning, match="tied"):
+        project.add(runs={"tied": tied})
+
+
+def test_unknown_names_and_settings_are_refused(project: ew.Project) -> None:
+    with pytest.raises(ew.WorkbenchError) as unknown:
+        project.grade("no such grader")
+    assert unknown.value.code == "unknown-grader"
+    with pytest.raises(ew.WorkbenchError):
+        project.leaderboard("no such measure")
+    with pytest.raises(ew.WorkbenchError):
+        project.leaderboard(min_rating=9)
