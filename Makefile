@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env lock test check lint style types loads imports docs docs-check format bench soak fuzz
+.PHONY: help run env lock test check lint style types loads imports docs docs-check release-check format bench soak fuzz
 
 # Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,8 +18,6 @@ LOCKED := $(INSTALL) --require-hashes
 CPU := $(LOCKED) --quiet -r locks/cpu.txt 2>/dev/null || echo "The build of torch for CPUs alone was not found."
 # The usual build for Linux needs libraries for GPUs, some gigabytes.
 CUDA := if $(BIN)/python -m pip show torch | grep '^Requires:.*triton' >/dev/null; then $(LOCKED) -r locks/cuda.txt; fi
-# The program that resolves what the locks say.
-UV := uv==0.13.9
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
@@ -43,9 +41,11 @@ run: $(VENV)/.installed $(DEMO) ## set up, make the demo project where there is 
 
 env: $(VENV)/.installed-dev ## set up the environment with the tools of development
 
-lock: | $(BIN)/pip ## write the locks anew after a change of requirements.txt or pyproject.toml
-	tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; $(BIN)/python -m venv "$$tools"; \
-	"$$tools/bin/python" -m pip install --quiet $(UV); $(BIN)/python locks/write.py "$$tools/bin/uv"
+lock: | $(BIN)/uv ## update the locks after a change of requirements.txt or pyproject.toml
+	$(BIN)/python locks/write.py $(BIN)/uv
+
+$(BIN)/uv: | $(BIN)/pip
+	$(INSTALL) $$(grep -o 'uv==[0-9.]*' pyproject.toml)
 
 # Workers that calculate with all cores each keep one another waiting.
 test: export OMP_NUM_THREADS := 1
@@ -90,6 +90,9 @@ docs: $(VENV)/.installed-dev ## build the reference of commands, refresh the gen
 format: $(VENV)/.installed-dev ## format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+release-check: $(VENV)/.installed-dev ## install the wheel in clean environments, for each Python of this computer, and try it
+	$(BIN)/python -m pytest -m index -n 2 $(TESTFLAGS) tests/test_wheel.py
 
 bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternatives
 	$(BIN)/python bench/run.py

@@ -275,7 +275,7 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
     Raises:
         InputError: the file exists, or cannot be written.
     """
-    make_demo(Path(path), grade)
+    make_demo(Path(path), current_author(), grade, lambda step: None)
     return open(path)
 
 

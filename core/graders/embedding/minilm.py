@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import GradingError
 from ..local.batches import by_length
+from ..local.loading import require_torch
 
 if TYPE_CHECKING:
     import torch
@@ -174,7 +175,8 @@ def _load(folder: Path) -> Encoder:
             f"The weights of {MODEL} have SHA-256 {digest[:12]}…, but {SHA256[:12]}… is expected.",
             hint,
         )
-    # Heavy, and needed by whoever grades only.
+    require_torch()
+    # Heavy, and only grading needs it.
     import torch
     from safetensors.torch import load_file
     from tokenizers import Tokenizer

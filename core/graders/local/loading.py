@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import importlib.util
 import json
 import logging
 import os
@@ -117,6 +118,20 @@ GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """What Linux has where there is a driver of a GPU: NVIDIA's, AMD's, that of Windows below it."""
 
 
+def require_torch() -> None:
+    """Check that models can run on this computer.
+
+    Raises:
+        GradingError: PyTorch or transformers is not installed.
+    """
+    if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
+        raise GradingError(
+            "torch-missing",
+            "Models on this computer need the packages torch and transformers.",
+            "Run: pip install torch transformers. Or use the model of an endpoint: --back-end openai",
+        )
+
+
 def resolved_dtype(device: str, dtype: str) -> str:
     """The number format that a model is loaded in, without loading it: what it answers hangs on that.
 
@@ -134,6 +149,7 @@ def resolved_dtype(device: str, dtype: str) -> str:
     if dtype != "auto":
         return dtype
     if device != "cpu" and _may_have_gpu():
+        require_torch()
         import torch
 
         if torch.cuda.is_available():
@@ -297,9 +313,9 @@ def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any |
     Returns:
         None where this computer does not have it.
     """
-    import transformers
-
     try:
+        import transformers
+
         return _pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
     except (OSError, ValueError, ImportError):
         # Not fetched yet, or it cannot be read: loading the model will say so.
@@ -317,7 +333,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _present(device: str) -> str:
     """The device that is meant, which is there."""
-    # Heavy, and needed by whoever grades only.
+    require_torch()
+    # Heavy, and only grading needs it.
     import torch
 
     if device == "auto":
@@ -345,6 +362,7 @@ def described(source: Source) -> tuple[Any, Any]:
     Raises:
         GradingError: they are not there, or cannot be fetched or read.
     """
+    require_torch()
     import transformers
 
     try:
