@@ -14,14 +14,16 @@ from types import ModuleType
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from exam_workbench import __version__
 from exam_workbench.cli import cli
 from exam_workbench.project import ACTS
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 @pytest.fixture(scope="module")
@@ -158,9 +160,16 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_places_that_the_architecture_names_are_there() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_the_places_that_guides_for_developers_name_are_there(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
     places = re.findall(r"`((?:core|pages|docs|tests)/[\w/.]*)`", page)
     assert places and [place for place in places if not (ROOT / place).exists()] == []
-    for name, place in re.findall(r"`([A-Z_]+)` (?:in|of) `([\w/.]+\.py)`", page):
-        assert f"\n{name}" in (ROOT / place).read_text(encoding="utf-8"), (name, place)
+    for table, place in re.findall(r"`([A-Z_]+)` (?:in|of) `([\w/.]+\.py)`", page):
+        assert f"\n{table}" in (ROOT / place).read_text(encoding="utf-8"), (table, place)
+
+
+def test_the_changelog_and_the_citation_have_the_version_of_the_program() -> None:
+    headings = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (headings[0], citation["version"]) == (__version__, __version__)
