@@ -124,12 +124,12 @@ def next_step(
             "Write or import questions that a relevant passage answers.",
             "question_bank",
         ),
-        (not found["grades"], "Grade every pooled passage against every question of its query.", "grading"),
+        (not found["grades"], "Grade every pooled passage for every question of its query.", "grading"),
         (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
         (unsaved, _unsaved(unsaved), "question_bank"),
         (
             stale,
-            f"Confirm or withdraw {how_many(stale, 'stale overrides')} of reworded questions.",
+            f"Confirm or withdraw {how_many(stale, 'stale overrides')} on reworded questions.",
             "passages",
         ),
         (not found["runs"], "Import runs to see a leaderboard.", "home"),
@@ -144,11 +144,11 @@ def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
     if unsaved:
         return NextStep(_unsaved(unsaved), "question_bank")
     if not found["students"]:
-        return NextStep("Add examinees. Some, such as chance, need no model.", "students")
+        return NextStep("Add examinees. Some of them, such as chance, need no model.", "students")
     if not found["answers of students"]:
         return NextStep("Run the exam with the examinees.", "students")
     return NextStep("Review the statistics of the items.", "items")
 
 
 def _unsaved(number: int) -> str:
-    return f"Check the effect of your {how_many(number, 'unsaved changes')}, and save."
+    return f"Check the effect of your {how_many(number, 'unsaved changes')}, then save."

@@ -66,8 +66,8 @@ def caps_options(command: Command) -> Command:
     wrapped: Command = with_caps
     for option in (
         click.option("--dry-run", is_flag=True, help="Show the planned calls and their estimated cost; call no model."),
-        click.option("--only-failed", is_flag=True, help="Retry only the failed ones."),
-        click.option("--retry-failed", is_flag=True, help="Retry the failed ones too."),
+        click.option("--only-failed", is_flag=True, help="Retry only the failed calls."),
+        click.option("--retry-failed", is_flag=True, help="Also retry the failed calls."),
         patience_option,
         click.option(
             "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parallel calls."

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import click
 
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from ..labels import Policy
 from ..project import find_source, pooled_queries, run_names, sources
 from ..review import NONE, Filters, State, search
@@ -30,23 +30,25 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.command()
 @project_option
 @click.argument("words", default="")
-@click.option("--query", "query_id", help="Of this query.")
-@click.option("--label-is", "has_label", type=_Value(), metavar="LABEL|none", help="With this label.")
-@click.option("--rating", type=click.IntRange(0, 5), help="With this rating of any active question.")
+@click.option("--query", "query_id", help="Only passages of this query.")
+@click.option("--label-is", "has_label", type=_Value(), metavar="LABEL|none", help="Only passages with this label.")
+@click.option("--rating", type=click.IntRange(0, 5), help="Only passages with this rating for any active question.")
 @click.option(
-    "--source", help="The judgments that are shown, and that --judgment and --flagged mean; the first source else."
+    "--source", help="Judgment source to show; --judgment and --flagged use it too (default: the first source)."
 )
-@click.option("--judgment", type=_Value(), metavar="VALUE|none", help="Judged so.")
-@click.option("--flagged", is_flag=True, help="Whose label and judgment disagree on relevance.")
-@click.option("--unjudged-by", metavar="SOURCE", help="That this source has not judged.")
-@click.option("--assigned-to", metavar="NAME", help="That this person judges beside others, in a double assignment.")
-@click.option("--run", help="Among the first passages of this run.")
-@click.option("--depth", type=Whole(1), default=10, show_default=True, help="How many of the run.")
-@click.option("--state", type=click.Choice(get_args(State)), help="Whether pairs failed, are ungraded, or all rated.")
-@click.option("--overridden", is_flag=True, help="For which a person's rating counts.")
-@click.option("--speaking", is_flag=True, help="Whose text speaks to the grader.")
-@click.option("--limit", type=Whole(1), default=20, show_default=True, help="Passages a page.")
-@click.option("--page", type=Whole(1), default=1, show_default=True)
+@click.option("--judgment", type=_Value(), metavar="VALUE|none", help="Only passages with this judgment.")
+@click.option("--flagged", is_flag=True, help="Only passages whose label and judgment disagree on relevance.")
+@click.option("--unjudged-by", metavar="SOURCE", help="Only passages that this source has not judged.")
+@click.option("--assigned-to", metavar="NAME", help="Only passages assigned to this person in a double assignment.")
+@click.option("--run", help="Only top passages of this run.")
+@click.option("--depth", type=Whole(1), default=10, show_default=True, help="Number of top passages of the run.")
+@click.option(
+    "--state", type=click.Choice(get_args(State)), help="Only passages with this grading state of their pairs."
+)
+@click.option("--overridden", is_flag=True, help="Only passages with an override.")
+@click.option("--speaking", is_flag=True, help="Only passages with instructions to the grader in their text.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="Passages per page.")
+@click.option("--page", type=Whole(1), default=1, show_default=True, help="Page number.")
 @policy_options
 @json_option
 def passages(
@@ -70,14 +72,12 @@ def passages(
     policy: Policy,
     as_json: bool,
 ) -> None:
-    """Find pooled passages, by WORDS in their text or by their id, and by what is known of them."""
+    """List pooled passages with WORDS in their text or id. Options narrow the list."""
     with opened(project_path) as project:
         if query_id is not None and query_id not in pooled_queries(project):
-            raise InputError(
-                "no-pooled-passages", f"The pool has no passage of a query {query_id}.", "See exam status."
-            )
+            raise InputError("no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status.")
         if run is not None and run not in run_names(project):
-            raise InputError("unknown-run", f"There is no run {run}.", "See exam leaderboard.")
+            raise unknown_name("unknown-run", "run", run, run_names(project))
         if judgment is not None or flagged or source is not None:
             source = find_source(project, source or "judgments")
         else:
@@ -99,5 +99,5 @@ def passages(
             for row in found.rows
         ],
     )
-    judged = "" if source is None else f" Judgments are those of {source}."
+    judged = "" if source is None else f" Source of the judgments: {source}."
     tell(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.{judged}")

@@ -28,11 +28,11 @@ def patience_option(command: Command) -> Command:
         default=Request.patience / MINUTE,
         show_default=True,
         callback=_a_number,
-        help="Minutes to wait for an endpoint that is gone, or for the pause that it asks for (1 at least).",
+        help="Minutes to wait for an unavailable endpoint. The endpoint can always request a pause of 1 minute.",
     )(with_patience)
 
 
 def _a_number(context: click.Context, option: click.Parameter, minutes: float) -> float:
     if math.isnan(minutes):
-        raise click.BadParameter("it is no number.", context, option)
+        raise click.BadParameter(f"{minutes} is not a number.", context, option)
     return minutes

@@ -27,7 +27,7 @@ from .options import (
 
 @click.group()
 def override() -> None:
-    """Give, confirm, withdraw and list overrides: a person's rating in place of the machine's."""
+    """Set, confirm, withdraw and list overrides. An override replaces the grader's rating."""
 
 
 @override.command(name="set")
@@ -35,7 +35,7 @@ def override() -> None:
 @click.argument("passage_id", metavar="PASSAGE")
 @click.argument("rating", type=Whole())
 @project_option
-@click.option("--reason", required=True, help="Why the machine's rating is wrong.")
+@click.option("--reason", required=True, help="Why the grader's rating is wrong.")
 @author_option
 @json_option
 def set_override(
@@ -47,13 +47,13 @@ def set_override(
     author: str,
     as_json: bool,
 ) -> None:
-    """Rate how well PASSAGE answers QUESTION, from 0 to 5, whatever a grader said."""
+    """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
     with opened(project_path) as project:
         key = labels.override(project, question_id, passage_id, rating, reason, author)
     if as_json:
         print_json({"override": key})
     else:
-        tell(f"Override {key} counts. To take it back: exam override withdraw {key}")
+        tell(f"Saved override {key}. To withdraw it: exam override withdraw {key}")
 
 
 @override.command()
@@ -61,11 +61,11 @@ def set_override(
 @project_option
 @author_option
 def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
-    """Withdraw overrides: the machine's rating counts again. They stay on record."""
+    """Withdraw overrides. The grader's ratings count again, and the history keeps the overrides."""
     with opened(project_path) as project, project.transaction() as cursor:
         for key in keys:
             write_withdrawal(cursor, key, author)
-    tell(f"{counted(len(keys), 'override')} withdrawn.")
+    tell(f"Withdrew {counted(len(keys), 'override')}.")
 
 
 @override.command()
@@ -73,23 +73,23 @@ def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> N
 @project_option
 @author_option
 def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
-    """Let overrides count for the new wording of their question too, where it was reworded after them."""
+    """Confirm overrides for the new wording of a reworded question."""
     with opened(project_path) as project:
         for key in keys:
             labels.confirm(project, key, author)
-    tell(f"{counted(len(keys), 'override')} confirmed for the wording as it is now.")
+    tell(f"Confirmed {counted(len(keys), 'override')} for the current wording.")
 
 
 @override.command(name="list")
 @project_option
-@click.option("--query", "query_id", help="Only those of this query.")
-@click.option("--who", "who", metavar="NAME", help="Only those of this person.")
-@click.option("--stale", is_flag=True, help="Only those whose question was reworded after them.")
+@click.option("--query", "query_id", help="Only overrides of this query.")
+@click.option("--who", "who", metavar="NAME", help="Only overrides by this person.")
+@click.option("--stale", is_flag=True, help="Only overrides whose question was reworded later.")
 @json_option
 def list_overrides(
     project_path: Path | None, query_id: str | None, who: str | None, stale: bool, as_json: bool
 ) -> None:
-    """List the overrides that nobody withdrew, newest first."""
+    """List the current overrides, newest first."""
     with opened(project_path) as project:
         found = overrides(project, query_id)
     found = [one for one in found if (one.stale or not stale) and (who is None or one.author == who)]
@@ -113,12 +113,14 @@ def list_overrides(
         ],
     )
     if waiting := [str(one.key) for one in found if one.stale]:
-        tell(f"Stale ones wait: exam override confirm {shlex.join(waiting)}, or withdraw them.")
+        tell(
+            f"To confirm the stale overrides: exam override confirm {shlex.join(waiting)}. You can also withdraw them."
+        )
 
 
 @click.group()
 def judge() -> None:
-    """Give, withdraw and list judgments of assessors: how relevant a passage is to a query."""
+    """Set, withdraw and list assessors' judgments of how relevant a passage is to a query."""
 
 
 @judge.command(name="set")
@@ -126,13 +128,13 @@ def judge() -> None:
 @click.argument("passage_id", metavar="PASSAGE")
 @click.argument("value", type=Whole())
 @project_option
-@click.option("--note", default="", help="Why; kept in the history.")
+@click.option("--note", default="", help="Reason for the judgment, kept in the history.")
 @author_option
 def set_judgment(query_id: str, passage_id: str, value: int, project_path: Path | None, note: str, author: str) -> None:
-    """Judge PASSAGE for QUERY, from 0 to 3; your earlier judgment of it gives way."""
+    """Judge PASSAGE for QUERY, from 0 to 3. This replaces your earlier judgment."""
     with opened(project_path) as project:
         judging.judge(project, query_id, passage_id, value, author, note)
-    tell(f"Judged {value}, under the source '{source_of(author)}'.")
+    tell(f"Saved judgment {value} under source '{source_of(author)}'.")
 
 
 @judge.command(name="withdraw")
@@ -141,19 +143,22 @@ def set_judgment(query_id: str, passage_id: str, value: int, project_path: Path 
 @project_option
 @author_option
 def withdraw_judgment(query_id: str, passage_id: str, project_path: Path | None, author: str) -> None:
-    """Take your judgment of PASSAGE for QUERY back. It stays in the history."""
+    """Withdraw your judgment of PASSAGE for QUERY. The history keeps it."""
     with opened(project_path) as project:
         judging.withdraw(project, query_id, passage_id, author)
-    tell("Withdrawn.")
+    tell("Judgment withdrawn.")
 
 
 @judge.command(name="list")
 @project_option
-@click.option("--query", "query_id", help="Only those of this query.")
-@click.option("--who", metavar="NAME", help="Only those of this assessor.")
+@click.option("--query", "query_id", help="Only judgments of this query.")
+@click.option("--who", metavar="NAME", help="Only judgments by this assessor.")
 @json_option
 def list_judgments(project_path: Path | None, query_id: str | None, who: str | None, as_json: bool) -> None:
-    """List the judgments that assessors gave here; those that came from files are exported with exam export qrels."""
+    """List the judgments that assessors made in this project.
+
+    To get imported judgments, use exam export qrels.
+    """
     with opened(project_path) as project:
         found = assessed(project, query_id, who)
     print_rows(

@@ -46,17 +46,17 @@ def policy_options(command: Command) -> Command:
         click.option("--min-judgment", type=Whole(), default=default.min_judgment, show_default=True,
                      help="Judgment from which a passage is relevant in binary measures."),
         click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
-                     show_default=True, help="A query that a run skipped scores zero, or is ignored."),
-        click.option("--no-overrides", is_flag=True, help="Let the machine's ratings stand."),
-        click.option("--unweighted", is_flag=True, help="Let every question count the same."),
+                     show_default=True, help="Score of a query that a run skipped: zero, or ignore the query."),
+        click.option("--no-overrides", is_flag=True, help="Use the grader's ratings without overrides."),
+        click.option("--unweighted", is_flag=True, help="Give every question the same weight."),
         click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
-                     help="How ratings become a label."),
+                     help="Label rule: how ratings become a label."),
         click.option("--cutoff", type=Whole(), default=default.cutoff, show_default=True,
                      help="Rank depth of EXAM-Cover."),
         click.option("--min-rating", type=Whole(), default=default.min_rating, show_default=True,
                      help="Rating from which a question counts as answered."),
-        click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given."),
-        click.option("--grader", help="The grader: see exam graders list."),
+        click.option("--bank-version", type=Whole(), help="Bank version (default: the newest)."),
+        click.option("--grader", help="Name of the grader; see exam graders list."),
     ):  # fmt: skip
         with_policy = option(with_policy)
     return with_policy

@@ -56,7 +56,7 @@ class ProgressLines:
         line = f"{done:,} of {total:,} {self.things}"
         if not rate:
             return line
-        speed = f"{rate:,.0f} a second" if rate >= 1 else f"{60 * rate:,.1f} a minute"
+        speed = f"{rate:,.0f} per second" if rate >= 1 else f"{60 * rate:,.1f} per minute"
         return f"{line}, {speed}" + ("" if over else f", {_duration((total - done) / rate)} left")
 
 

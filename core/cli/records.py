@@ -18,10 +18,10 @@ from .options import Whole, json_option, opened, print_json, print_rows, print_t
 
 @click.command()
 @project_option
-@click.option("--depth", type=Whole(1), help="Pool so many passages of each run, and pool again.")
+@click.option("--depth", type=Whole(1), help="Set the pool depth (passages per run and query) and rebuild the pool.")
 @json_option
 def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
-    """Say how deep runs are pooled and how many passages that makes, or change it."""
+    """Show the pool depth and the number of pooled passages, or set the depth."""
     with opened(project_path) as project:
         if depth is not None:
             with project.transaction() as cursor:
@@ -35,10 +35,10 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
 
 @click.command()
 @project_option
-@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="List at most N jobs.", metavar="N")
 @json_option
 def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
-    """List grading jobs, newest first: what was asked, how far each came, how it ended."""
+    """List grading jobs with their progress and result, newest first."""
     with opened(project_path) as project:
         found = recorded_jobs(project)[:limit]
     print_rows(
@@ -64,11 +64,13 @@ def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
 
 @click.command()
 @project_option
-@click.option("--grader", "grader_name", help="The grader: see exam graders list.")
-@click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
-@click.option("--defaulted", is_flag=True, help="Those graded by default instead, since the answer held no number.")
-@click.option("--reason", help="Only those of this reason.")
-@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
+@click.option("--grader", "grader_name", help="Name of the grader; see exam graders list.")
+@click.option("--bank-version", type=Whole(), help="Bank version (default: the newest).")
+@click.option(
+    "--defaulted", is_flag=True, help="List pairs graded by default instead, because the answer had no number."
+)
+@click.option("--reason", help="Only pairs with this reason.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="List at most N pairs.", metavar="N")
 @json_option
 def failures(
     project_path: Path | None,
@@ -79,7 +81,7 @@ def failures(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List the pairs that a grader was asked and could not grade: why, and what the model wrote."""
+    """List the pairs that a grader failed to grade, with the reason and the model's answer."""
     which: Which = "defaulted" if defaulted else "failed"
     with opened(project_path) as project:
         grader = find_grader(project, grader_name)
@@ -93,11 +95,11 @@ def failures(
     print_table(("reason", "pairs"), told)
     click.echo()
     print_table(
-        ("query", "passage", "question", "wrote"),
+        ("query", "passage", "question", "answer"),
         [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
     )
     if told and not defaulted:
-        tell(f"To ask them again: {again.removeprefix('Run: ')}")
+        tell(f"To retry these pairs: {again.removeprefix('Run: ')}")
 
 
 def _one_line(raw: str | None) -> str | None:
@@ -111,7 +113,10 @@ def _one_line(raw: str | None) -> str | None:
 @project_option
 @json_option
 def publications(project_path: Path | None, as_json: bool) -> None:
-    """List what was published, newest first; with --json its manifests, from which it can be made again."""
+    """List the publications, newest first.
+
+    With --json, print their manifests, from which you can reproduce them.
+    """
     with opened(project_path) as project:
         found = published(project)
     print_rows(

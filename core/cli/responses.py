@@ -15,13 +15,13 @@ from .options import json_option, opened, print_json, print_rows, print_table, p
 @project_option
 @json_option
 def responses(project_path: Path | None, as_json: bool) -> None:
-    """List the systems whose generated responses were imported, with their lengths and citations."""
+    """List the systems with imported responses, and the length and citations of the responses."""
     with opened(project_path) as project:
         found = response_runs(project)
     print_rows(
         as_json,
         {"runs": [vars(run) for run in found]},
-        ("run", "responses", "words each", "passages", "sentences", "of them cite"),
+        ("run", "responses", "words per response", "passages", "sentences", "sentences with citations"),
         [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in found],
     )
 
@@ -29,12 +29,15 @@ def responses(project_path: Path | None, as_json: bool) -> None:
 @click.command()
 @click.argument("run", required=False)
 @project_option
-@click.option("--none", is_flag=True, help="Nothing is gold any more.")
+@click.option("--none", is_flag=True, help="Use no run as gold passages.")
 @json_option
 def gold(run: str | None, project_path: Path | None, none: bool, as_json: bool) -> None:
-    """Say what the gold texts are, or let RUN stand for them; exam import responses --gold brings texts in."""
+    """Show the gold passages, or use those of RUN.
+
+    To import gold passages, use exam import responses --gold.
+    """
     if run is not None and none:
-        raise InputError("options-exclude-each-other", "A run is named, and --none too.", "Give one of them.")
+        raise InputError("options-exclude-each-other", "RUN and --none cannot be combined.", "Use one of them.")
     with opened(project_path) as project:
         if run is not None or none:
             mark_gold(project, run, current_author())
@@ -43,7 +46,7 @@ def gold(run: str | None, project_path: Path | None, none: bool, as_json: bool) 
     if as_json:
         print_json({"gold": name, "queries": [{"query": query_id, "words": n} for query_id, n in lengths.items()]})
     elif name is None:
-        tell("There are no gold texts.")
+        tell("No gold passages yet.")
     else:
-        tell(f"Gold: {name}.")
+        tell(f"Gold passages: {name}.")
         print_table(("query", "words"), list(lengths.items()))

@@ -100,7 +100,7 @@ def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[st
     ("sought", "words"),
     [
         (("--query", "q9"), "q9"),
-        (("--run", "nope"), "There is no run nope"),
+        (("--run", "nope"), "'nope'"),
         (("--source", "nope"), "'nope'"),
         (("--label-is", "much"), "'much'"),
     ],

@@ -20,6 +20,7 @@ from exam_workbench.graders.access import keys as secret_keys
 from exam_workbench.grading import BackgroundJob, Request, current_job, jobs, start_job
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
+from pages.parts.graders import tables
 from pages.parts.graders.grade import DEFAULTED
 from pages.parts.graders.trial import waiting
 from pages.parts.shared import look, ui
@@ -561,8 +562,8 @@ class TestPrices:
         set_price(asked, "gone", Price(3, 4), "ann")
         app = visit("grading")
         app.session_state[app.data_editor[0].key] = {
-            "edited_rows": {1: {"Per million tokens read": 7.5}},
-            "added_rows": [{"Model": "new", "Per million tokens read": 0.5, "Per million tokens written": 1.5}],
+            "edited_rows": {1: {tables.READ: 7.5}},
+            "added_rows": [{"Model": "new", tables.READ: 0.5, tables.WRITTEN: 1.5}],
             "deleted_rows": [0],
         }
         sound(app.run())

@@ -190,12 +190,12 @@ def solo(project: Project, question: Question) -> None:
         {
             "Run": order,
             f"{found.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
-            "all questions": [found.before.per_query[run].get(question.query_id) for run in order],
+            "All questions": [found.before.per_query[run].get(question.query_id) for run in order],
         },
         hide_index=True,
     )
     lost = [change for change in found.labels if (change.after or 0) < (change.before or 0)]
-    st.caption(f"{len(found.labels):,} labels would differ, {len(lost):,} of them lower.")
+    st.caption(f"Labels that would change: {len(found.labels):,}. Lower: {len(lost):,}.")
 
 
 @st.fragment

@@ -16,10 +16,10 @@ from pages.parts.shared import presses, ui
 
 COUNTS = (
     *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
-    *("Tokens read", "Cached tokens", "Tokens written", "Thinking tokens", "Estimated tokens"),
+    *("Input tokens", "Cached tokens", "Output tokens", "Thinking tokens", "Estimated tokens"),
 )
-MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
-CACHED, BATCH = "Per million cached tokens", "Share of the price in a batch"
+MODEL, READ, WRITTEN = "Model", "Price per million input tokens", "Price per million output tokens"
+CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batch"
 
 
 def past_jobs(project: Project) -> None:
@@ -40,9 +40,9 @@ def past_jobs(project: Project) -> None:
             "Graded": [job.graded for job in found],
             "Failed": [job.failed for job in found],
             "Calls": [job.calls or None for job in found],
-            "Tokens read": [job.input_tokens or None for job in found],
+            "Input tokens": [job.input_tokens or None for job in found],
             "Cached tokens": [job.cached_tokens or None for job in found],
-            "Tokens written": [job.output_tokens or None for job in found],
+            "Output tokens": [job.output_tokens or None for job in found],
             "Thinking tokens": [job.thinking_tokens or None for job in found],
             "Estimated tokens": [told[job.key] for job in found],
             "Cost": [job.cost or None for job in found],
@@ -98,8 +98,8 @@ def price_table(project: Project) -> None:
     """What models cost, to be edited in place."""
     with st.expander("Price table"):
         st.caption(
-            "Prices of models in one currency of your choice. Cost estimates and cost limits use them. Write each "
-            "model's name exactly as its grader has it."
+            "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
+            "exactly as in its grader."
         )
         known = prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
@@ -120,7 +120,7 @@ def price_table(project: Project) -> None:
                 READ: amount,
                 WRITTEN: amount,
                 CACHED: st.column_config.NumberColumn(
-                    min_value=0.0, format="%.4g", help="Empty: the price of other tokens read."
+                    min_value=0.0, format="%.4g", help="Empty: the price of other input tokens."
                 ),
                 BATCH: st.column_config.NumberColumn(
                     min_value=0.0,
@@ -162,8 +162,8 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
     if read is None or written is None:
         raise InputError(
             "invalid-price",
-            f"The price of {cells.get(MODEL) or 'a model'} is incomplete.",
-            "Enter both amounts. Use 0 for a free model.",
+            f"Incomplete price for {cells.get(MODEL) or 'a model'}.",
+            "Enter the input and output prices. Use 0 for a free model.",
         )
     cached, batch = cells.get(CACHED), cells.get(BATCH)
     price = Price(

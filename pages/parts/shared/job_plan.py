@@ -136,8 +136,8 @@ def _counts(found: Plan) -> None:
     columns = st.columns(4)
     columns[0].container(key="metric needed").metric(
         "Pairs needed", f"{found.needed:,}",
-        help="Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count per "
-        "query, without questions of weight 0 or less, and with passages without text.",
+        help="Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count pairs "
+        "per query and can show other numbers.",
     )  # fmt: skip
     columns[1].container(key="metric known").metric("Already graded", f"{found.known:,}")
     columns[2].container(key="metric failed").metric(

@@ -176,7 +176,7 @@ def _state_of_batches(job: BackgroundJob, since: str) -> str:
 
 
 def _rate(rate: float) -> str:
-    return f"{rate:,.0f} pairs a second" if rate >= 2 else f"{rate * 60:,.0f} pairs a minute"
+    return f"{rate:,.0f} pairs per second" if rate >= 2 else f"{rate * 60:,.0f} pairs per minute"
 
 
 def _counts(now: Progress) -> str:
