@@ -102,7 +102,7 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     opened = None
     if run in mine.board.scores:
         # A system can be followed into all its queries, not only into those that the boards are compared over.
-        found = leaderboard(project, measure, "exam", policy)
+        found = leaderboard(project, measure, "exam", policy, with_ungraded=True)
         beside = official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
@@ -146,7 +146,7 @@ if view in VIEWS:
     st.stop()
 official = None
 if against is None:
-    board = leaderboard(project, measure, "exam", policy)
+    board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
         st.container(key="rests-on").caption(said)
 else:

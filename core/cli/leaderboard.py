@@ -49,14 +49,22 @@ from .progress import ProgressLines
               help="Mean over queries. subtopic: over each query's subtopics first. topic: over all (query, subtopic)"
               " pairs. union: over queries, with the rankings of their subtopics joined (coverage only).")  # fmt: skip
 @click.option("--queries", is_flag=True, help="Also show every score per query.")
+@click.option("--with-ungraded", is_flag=True, help="Include queries with ungraded pairs in the mean.")
 @policy_options
 @json_option
 def leaderboard(
-    project_path: Path | None, measure: str, source: str, per: Per, queries: bool, policy: Policy, as_json: bool
+    project_path: Path | None,
+    measure: str,
+    source: str,
+    per: Per,
+    queries: bool,
+    with_ungraded: bool,
+    policy: Policy,
+    as_json: bool,
 ) -> None:
     """Show the leaderboard: systems ordered by a measure, with standard errors."""
     with opened(project_path) as project:
-        board = leaderboard_per(project, measure, source, policy, per)
+        board = leaderboard_per(project, measure, source, policy, per, with_ungraded)
         said = notice(project, policy) if board.needed else ""
     if as_json:
         print_json(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))

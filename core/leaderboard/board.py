@@ -77,14 +77,20 @@ class Leaderboard:
 
     @property
     def says_ungraded(self) -> str:
-        """The queries of its mean that have ungraded pairs, in a sentence; empty without any."""
-        among = [query for query in self.query_ids if query in self.ungraded]
-        return f"Included: {queries_with_ungraded(among)}." if among else ""
+        """The queries with ungraded pairs, and whether the mean includes them, in a sentence; empty without any."""
+        included = any(query in self.ungraded for query in self.query_ids)
+        verb = "Included" if included else "Excluded"
+        return f"{verb}: {queries_with_ungraded(list(self.ungraded))}." if self.ungraded else ""
 
     @property
     def pending(self) -> frozenset[str]:
         """The queries whose scores may still change as jobs go on: they have ungraded pairs."""
         return frozenset() if self.imported else frozenset(self.ungraded)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The queries with ungraded pairs that the mean excludes."""
+        return self.pending.difference(self.query_ids)
 
     def length_correlation(self) -> float | None:
         """Spearman's correlation of score and words; None without lengths, or where it is undefined."""

@@ -176,7 +176,7 @@ def official_board(
     source = find_source(project, against)
     imported = dict(boards(project))
     wanted = imported[source] if source in imported else against_measure or official_measure(measure, policy)
-    return leaderboard(project, wanted, source, policy)
+    return leaderboard(project, wanted, source, policy, with_ungraded=True)
 
 
 @as_act("see boards")
@@ -207,7 +207,7 @@ def compare(
     """
     policy = policy or Policy()
     find_source(project, against)
-    made = leaderboard(project, measure, source, policy)
+    made = leaderboard(project, measure, source, policy, with_ungraded=True)
     official = official_board(project, against, measure, policy, against_measure)
     return compare_boards(made, official, queries, ties, within_error=within_error)
 

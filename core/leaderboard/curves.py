@@ -62,8 +62,8 @@ def cover_curves(
 ) -> CoverCurves:
     """EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
 
-    At each k it is what the leaderboard gives for EXAM-Cover@k (exam-plus-plus, equation 1); each question is
-    looked up once, at the first rank that answers it.
+    At each k it is what the leaderboard gives for EXAM-Cover@k (exam-plus-plus, equation 1), over the queries that have
+    no ungraded pairs down to the greatest depth. Each question is looked up once, at the first rank that answers it.
 
     Args:
         policy: its cutoff is not looked at; the default policy for None.
@@ -77,7 +77,7 @@ def cover_curves(
         raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
-    queries = leaderboard(project, COVER, policy=policy).query_ids
+    queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
     base = basis(project, policy)
     by_run = coverage_by_rank(project, base, max_k)
     curves = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,8 +31,16 @@ from .scoring import intent_scores, judged_scores, label_scores, score_runs
 
 
 @as_act("see boards")
-def leaderboard(project: Project, measure: str, source: str = "exam", policy: Policy | None = None) -> Leaderboard:
+def leaderboard(
+    project: Project,
+    measure: str,
+    source: str = "exam",
+    policy: Policy | None = None,
+    with_ungraded: bool = False,
+) -> Leaderboard:
     """Order the systems by a measure.
+
+    A query with ungraded pairs that the measure needs is left out of the mean, unless all queries have some.
 
     Args:
         measure: any name that `measures.parse_measure` takes; without a cutoff, that of the policy is meant where
@@ -40,19 +48,21 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
         source: `exam` for labels and coverage from grades, the name of a source of judgments
             (`judgments` for the first), or of an imported board.
         policy: what turns grades into scores; the default policy for None.
+        with_ungraded: include the queries with ungraded pairs.
 
     Raises:
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
     policy = policy or Policy()
     return project.remember(
-        ("leaderboard", measure, source, policy), lambda: _leaderboard(project, measure, source, policy)
+        ("leaderboard", measure, source, policy, with_ungraded),
+        lambda: _leaderboard(project, measure, source, policy, with_ungraded),
     )
 
 
-def _leaderboard(project: Project, measure: str, source: str, policy: Policy) -> Leaderboard:
+def _leaderboard(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     if source == "exam":
-        return _board(project, parse_measure(measure, policy.cutoff), policy)
+        return _board(project, parse_measure(measure, policy.cutoff), policy, with_ungraded)
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
@@ -79,27 +89,35 @@ class _Scored:
     share_of: Normalised | None = None
 
 
-def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
+def _by_labels(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
-    return _Scored(scores, without_answered_by_topic(project, label_qrels(project, base)))
+    return _Scored(scores, _but(waiting, without_answered_by_topic(project, label_qrels(project, base))))
 
 
-def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
+def _by_intents(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores, queries = intent_scores(project, measure, base)
-    return _Scored(scores, without_answered_by_topic(project, queries))
+    return _Scored(scores, _but(waiting, without_answered_by_topic(project, queries)))
 
 
-def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
+def _by_coverage(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores = coverage(project, base, measure.depth)
-    return _Scored(scores, _queries_with_questions(project, base))
+    return _Scored(scores, _but(waiting, _queries_with_questions(project, base)))
 
 
-def _by_share(project: Project, measure: Measure, base: Basis) -> _Scored:
+def _by_share(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     found = normalised_scores(project, measure, base, _queries_with_questions(project, base))
+    counted = _but(waiting, found.query_ids)
+    if counted != found.query_ids:
+        found = normalised_scores(project, measure, base, counted)
     return _Scored(found.per_query, found.query_ids, found)
 
 
-SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], _Scored]] = {
+def _but(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
+    """The queries that do not wait for grades; all of them if none is left."""
+    return [query for query in query_ids if query not in waiting] or list(query_ids)
+
+
+SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str]], _Scored]] = {
     "labels": _by_labels,
     "intents": _by_intents,
     "coverage": _by_coverage,
@@ -109,7 +127,7 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], _Scored]] = {
 """How what is graded is scored, by what a measure is computed from."""
 
 
-def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
+def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
     """The board by what the runs give; every run is on it, also one that has no score for any query."""
     pairs: dict[str, Any] = {}
     if measure.takes_grades:
@@ -123,11 +141,16 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
                 "No pooled passage has been graded yet.",
                 how_to_grade(project, base.grader.spec),
             )
-        found = SCORERS[measure.basis](project, measure, base)
         pairs = pairs_needed(project, base, measure)
+        waiting = {} if with_ungraded or pairs["imported"] else pairs["ungraded"]
+        found = SCORERS[measure.basis](project, measure, base, waiting)
     else:
         found = _Scored(*similarity_scores(project, measure))
-    per_query = {run: found.per_query.get(run, {}) for run in rankings(project)}
+    counted = set(found.query_ids)
+    per_query = {
+        run: {query: score for query, score in found.per_query.get(run, {}).items() if query in counted}
+        for run in rankings(project)
+    }
     systems = order_systems(per_query, found.query_ids, policy)
     source = "exam" if measure.takes_grades else "gold"
     board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, **pairs)

@@ -36,7 +36,12 @@ Topics = dict[str, str]
 
 @as_act("see boards")
 def leaderboard_per(
-    project: Project, measure: str, source: str = "exam", policy: Policy | None = None, per: Per = "query"
+    project: Project,
+    measure: str,
+    source: str = "exam",
+    policy: Policy | None = None,
+    per: Per = "query",
+    with_ungraded: bool = False,
 ) -> Leaderboard:
     """A leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
 
@@ -47,7 +52,7 @@ def leaderboard_per(
     `query/subtopic` only.
 
     Args:
-        measure, source, policy: as for `leaderboard.leaderboard`.
+        measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
         per: `query`: one score a query from all its questions; `subtopic`: the mean over a query's subtopics, then
             over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries); `topic`: the mean
             over all (query, subtopic) pairs alike; `union`: one score a query from all its questions and the top k of
@@ -62,7 +67,7 @@ def leaderboard_per(
     if per not in PERS:
         raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
     policy = policy or Policy()
-    plain = leaderboard(project, measure, source, policy)
+    plain = leaderboard(project, measure, source, policy, with_ungraded)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
@@ -81,7 +86,8 @@ def leaderboard_per(
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)
-        scores, topics = _exam_scores(project, wanted, basis(project, policy))
+        scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
+        topics = {topic: query for topic, query in every_topic.items() if not {topic, query} & plain.left_out}
     else:
         stands_for = _topics_among_queries(project)
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
@@ -197,13 +203,17 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
 
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
     found = coverage_of_union(project, basis(project, plain.policy), cutoff)
-    scores = {run: found.scores.get(run, {}) for run in rankings(project)}
-    systems = order_systems(scores, found.query_ids, plain.policy)
+    query_ids = [query for query in found.query_ids if query not in plain.left_out]
+    scores = {
+        run: {query: score for query, score in found.scores.get(run, {}).items() if query in query_ids}
+        for run in rankings(project)
+    }
+    systems = order_systems(scores, query_ids, plain.policy)
     return replace(
         plain,
         systems=systems,
         per_query=scores,
-        query_ids=found.query_ids,
+        query_ids=query_ids,
         needed=found.needed,
         usable=found.usable,
     )

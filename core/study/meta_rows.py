@@ -157,7 +157,7 @@ def row_boards(
             pairs = pairs_needed(project, base, parse_measure(measure)) if exam else {}
             found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, **pairs)
         elif exam:
-            found[measure] = leaderboard(project, measure, "exam", policy)
+            found[measure] = leaderboard(project, measure, "exam", policy, with_ungraded=True)
         else:
             found[measure] = f"{measure} cannot be computed from judgments."
     return found

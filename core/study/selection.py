@@ -237,7 +237,9 @@ def select(
         in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
     pairs = [
         sides(
-            label_board(project, name, policy, qrels) if unreadable_no else leaderboard(project, name, "exam", policy),
+            label_board(project, name, policy, qrels)
+            if unreadable_no
+            else leaderboard(project, name, "exam", policy, with_ungraded=True),
             leaderboard(project, name, source, policy),
             queries,
         )

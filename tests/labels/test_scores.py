@@ -116,8 +116,8 @@ def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_part
 
 
 def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
-    zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3))
-    ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"))
+    zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3), with_ungraded=True)
+    ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"), with_ungraded=True)
     assert zero.scores == {"good": 1.0, "bad": 0.0}
     assert {s.run: s.queries for s in ignored.systems} == {"good": 2, "bad": 1}
     judge(own, {("q1", "p1"): 2, ("q2", "p3"): 1})
@@ -126,7 +126,7 @@ def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
 
 
 def test_standard_error_is_the_sample_deviation_over_root_n(graded):
-    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
+    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     good = next(s for s in board.systems if s.run == "good")
     assert good.score == pytest.approx((0.5 + 1.0) / 2)
     assert good.std_error == pytest.approx(0.25)
@@ -138,18 +138,19 @@ def test_the_board_says_how_many_pairs_it_rests_on(graded):
 
 
 def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
-    strict, lenient = (leaderboard(graded, "P@5", policy=Policy(min_rating=t)).scores for t in (4, 3))
+    policies = [Policy(min_rating=t) for t in (4, 3)]
+    strict, lenient = (leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies)
     assert strict["good"] < lenient["good"]
-    same = [leaderboard(graded, "nDCG@10", policy=Policy(min_rating=t)).scores for t in (4, 3)]
+    same = [leaderboard(graded, "nDCG@10", policy=each).scores for each in policies]
     assert same[0] == same[1]
 
 
 def test_weights_change_scores_without_a_single_new_grade(own):
     before = own.value("SELECT count(*) FROM grades")
     save(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
-    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4))
+    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
-    old = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
+    old = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1), with_ungraded=True)
     assert old.per_query["good"]["q1"] == pytest.approx(0.5)
     assert own.value("SELECT count(*) FROM grades") == before
 
@@ -175,7 +176,7 @@ def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
 
 
 def test_alpha_ndcg_takes_the_answered_questions_as_intents(graded):
-    scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3)).per_query
+    scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True).per_query
     assert scores["good"]["q1"] == pytest.approx(1.0)
 
 

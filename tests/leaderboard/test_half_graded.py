@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from exam_workbench.cli import cli
 from exam_workbench.labels import Policy, basis, progress
-from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, sides
+from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, leaderboard_per, sides
 from exam_workbench.leaderboard.comparison import over
 from exam_workbench.measures import correlate
 from exam_workbench.project import Project
@@ -77,8 +77,19 @@ def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -
         assert leaderboard(half, measure).ungraded == ungraded, measure
     assert leaderboard(half, "nDCG@10", "NIST").ungraded == {}
     assert whole.as_dict()["ungraded_queries"] == {HALF: 4, NONE: 8}
-    assert HALF in whole.says_ungraded and NONE not in whole.says_ungraded, "it has no labels: it is not in the mean"
+    assert HALF in whole.says_ungraded and NONE in whole.says_ungraded
     assert NONE in top.says_ungraded and COMPLETE[0] not in top.says_ungraded
+
+
+def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) -> None:
+    for measure, kept in (("nDCG@10", QUERIES[:4]), (f"EXAM-Cover@{TOP}", QUERIES[:5])):
+        board, whole = leaderboard(half, measure), leaderboard(half, measure, with_ungraded=True)
+        assert board.query_ids == kept and board.left_out == set(QUERIES).difference(kept)
+        assert set(whole.query_ids) > set(kept) and not whole.left_out.intersection(whole.query_ids)
+        assert board.systems == over(whole, kept).systems
+        assert all(set(scores) <= set(kept) for scores in board.per_query.values())
+    per_topic = leaderboard_per(half, f"EXAM-Cover@{TOP}", per="topic")
+    assert per_topic.query_ids == QUERIES[:5] and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
 
 
 def test_a_correlation_leaves_them_out_and_says_so(half: Project) -> None:

@@ -71,7 +71,7 @@ def add_gold(project: Project, answered: dict[str, int]) -> None:
 
 
 def rows_of(project: Project, measure: str, **policy: Any) -> dict[str, float]:
-    return leaderboard(project, measure, policy=Policy(**policy)).scores
+    return leaderboard(project, measure, policy=Policy(**policy), with_ungraded=True).scores
 
 
 # n-EXAM

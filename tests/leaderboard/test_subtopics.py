@@ -38,7 +38,7 @@ def scores_of(board) -> dict[str, float]:
 
 def test_coverage_is_taken_per_subtopic_then_per_query(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", per="subtopic")
+    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="subtopic")
     assert board.per_query["x"] == {"q1": pytest.approx((1 / 2 + 0) / 2), "q2": 1.0}
     assert board.per_query["y"] == {"q1": pytest.approx((0 + 1) / 2)}
     assert scores_of(board) == {"x": pytest.approx(0.625), "y": pytest.approx(0.25)}
@@ -47,7 +47,7 @@ def test_coverage_is_taken_per_subtopic_then_per_query(project: Project) -> None
 
 def test_or_over_all_topics_alike(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", per="topic")
+    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic")
     assert board.query_ids == ["q1/s1", "q1/s2", "q2"]
     assert scores_of(board) == {"x": pytest.approx((0.5 + 0 + 1) / 3), "y": pytest.approx(1 / 3)}
     assert {system.run: system.queries for system in board.systems} == {"x": 3, "y": 3}
@@ -55,7 +55,7 @@ def test_or_over_all_topics_alike(project: Project) -> None:
 
 def test_skipped_topics_may_be_left_out(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", per="topic", policy=Policy(skipped="ignore"))
+    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))
     assert scores_of(board) == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
     assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "zero") == {"q": 0.5}
     assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "ignore") == {"q": 1.0}

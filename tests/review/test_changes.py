@@ -98,7 +98,7 @@ def _edit_and_compare(project: Project, new: dict[str, list[Question]], policy: 
         pair: (before.get(pair), after.get(pair)) for pair in {**before, **after} if before.get(pair) != after.get(pair)
     }
     for measure in MEASURES:
-        board = _or_none(lambda m=measure: leaderboard(project, m, policy=policy))
+        board = _or_none(lambda m=measure: leaderboard(project, m, policy=policy, with_ungraded=True))
         impact = found[measure]
         if impact is None:
             assert not any(before.values())
@@ -183,7 +183,7 @@ def test_impact_equals_saving_and_computing_again_where_queries_are_topics(proje
     assert {query for query, _ in differing} & set(topics)
     for measure, impact in found.items():
         assert {(c.query_id, c.passage_id): (c.before, c.after) for c in impact.labels} == differing
-        _same(impact.after, leaderboard(project, measure, policy=now))
+        _same(impact.after, leaderboard(project, measure, policy=now, with_ungraded=True))
 
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q1/c", "q1", "C?")]

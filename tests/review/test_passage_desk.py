@@ -315,9 +315,9 @@ class TestOverriding:
     def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
-            assert foretold.before.scores == leaderboard(graded, measure).scores
+            assert foretold.before.scores == leaderboard(graded, measure, with_ungraded=True).scores
             key = override(graded, "q1/a", "p1", 0, "no", "ann")
-            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 2)
             assert label_qrels(graded, basis(graded, Policy()))["q1"]["p1"] == 2
             assert foretold.systems
@@ -328,7 +328,7 @@ class TestOverriding:
         for measure in ("nDCG@10", "EXAM-Cover"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors")
             keys = override_all(graded, "p1", {"q1/a": 0, "q1/b": 1}, "no", "ann")
-            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 1)
             withdraw_all(graded, keys, "ann")
 
@@ -353,7 +353,7 @@ class TestOverriding:
         })  # fmt: skip
         foretold = ratings_effect(project, "nDCG@10", Policy(), "p1", {"q1/a": (5, 0)})
         override(project, "q1/a", "p1", 0, "no", "ann")
-        assert foretold.after.per_query == leaderboard(project, "nDCG@10").per_query
+        assert foretold.after.per_query == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
 
     def test_the_list_tells_the_label_without_and_with_each_override(self, graded: Project) -> None:
         override(graded, "q1/a", "p1", 0, "no", "ann")

@@ -109,7 +109,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     Raises:
         InputError: the board before cannot be made.
     """
-    before = leaderboard(project, measure, policy=policy)
+    before = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
     deltas = _deltas(project, base, edits)
     after = _board_after(project, before, deltas)

@@ -60,7 +60,7 @@ def ratings_effect(
     Raises:
         InputError: no board can be made, or there is no such question, passage, grader or version.
     """
-    board = leaderboard(project, measure, policy=policy)
+    board = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
     was = {key: before for key, (before, _) in ratings.items()}
     given = {key: None if after is None else base.grader.spec.on_scale(after) for key, (_, after) in ratings.items()}

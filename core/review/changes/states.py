@@ -256,7 +256,7 @@ def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard 
     # A name that is no measure is refused, whatever the state.
     parse_measure(measure, policy.cutoff)
     try:
-        return leaderboard(project, measure, policy=policy), ""
+        return leaderboard(project, measure, policy=policy, with_ungraded=True), ""
     except InputError as error:
         # One state may have nothing to score, as the bank before its first version; its labels still compare.
         return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"

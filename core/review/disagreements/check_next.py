@@ -181,7 +181,8 @@ def _kappa_changes(
 def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
     """The leaderboard that a side makes, and its values."""
     if isinstance(side, Labels):
-        return leaderboard(project, measure, policy=side.policy), label_qrels(project, basis(project, side.policy))
+        board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
+        return board, label_qrels(project, basis(project, side.policy))
     if not isinstance(side, Judgments):
         raise TypeError(f"{side} makes no leaderboard")
     source = find_source(project, side.source)
