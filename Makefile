@@ -1,4 +1,4 @@
-# Every task of the workbench. `make run` and `make test` need Python 3.11, git and make, nothing else.
+# Every task of the workbench. `make run` and `make test` need Python 3.11, git and make: the locks are for 3.11.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:

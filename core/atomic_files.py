@@ -173,9 +173,11 @@ def put(made: Path, path: Path, private: bool = False) -> None:
     """
     if path.is_file():
         before = path.stat()
-        # A person may write a file of another one, but not give one away. Some disks have no owners and modes.
-        with suppress(PermissionError):
-            shutil.chown(made, before.st_uid, before.st_gid)
+        # A person may write a file of another one, but not give one away. Some disks have no owners and modes, and
+        # Windows has no function for owners.
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):
+                shutil.chown(made, before.st_uid, before.st_gid)
         with suppress(PermissionError):
             made.chmod(stat.S_IMODE(before.st_mode))
     elif not private:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from platformdirs import user_config_path, user_data_path
@@ -12,6 +13,13 @@ IS_CLONE = _PACKAGE.name == "core"
 """Whether the program runs from a clone, in which the package `exam_workbench` is the folder `core`."""
 APP_FOLDER = _PACKAGE.parent if IS_CLONE else _PACKAGE / "app"
 """The folder of app.py, pages/, .streamlit/ and data/demo/."""
+
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])\s*(?:\..*)?", re.IGNORECASE)
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether Windows keeps a file name for a device, with any extension, such as CON or aux.txt."""
+    return _RESERVED.fullmatch(name) is not None
 
 
 def projects_folder() -> Path:

@@ -13,7 +13,11 @@ from streamlit.config import get_config_options
 
 from exam_workbench.cli import cli
 from exam_workbench.limits import LIMITS
+from exam_workbench.types import Question
 from pages.parts.shared import login, ui
+from tests.made.browser import free_port, running
+from tests.made.projects import fill, new_project
+from tests.made.visitor import Visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -110,6 +114,72 @@ def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> Non
     }  # fmt: skip
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     assert {"deploy/secrets.toml", "deploy/.env", ".streamlit/secrets.toml"} <= set(ignored)
+
+
+def test_the_container_for_one_person_is_published_on_this_computer_only() -> None:
+    said = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))
+    team = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    [name], app = said["services"], said["services"]["workbench"]
+    assert name == "workbench" and app["ports"] == ["127.0.0.1:${PORT:-8501}:8501"]
+    # No other container can reach the server: no network is shared, and no other service is in this one.
+    assert not {"networks", "network_mode"} & {*said, *app}
+    assert said["name"] != team["name"], "the volumes of a team are not those of one person"
+    same = "image", "build", "healthcheck", "read_only", "cap_drop", "security_opt"
+    assert {key: app[key] for key in same} == {key: team["services"]["workbench"][key] for key in same}
+    assert app["volumes"] == ["projects:/var/lib/exam", "scratch:/tmp"] and set(said["volumes"]) == {
+        "projects",
+        "scratch",
+    }
+    known = {option.env_var for option in get_config_options().values()}
+    assert set(app["environment"]) <= known | {"EXAM_SHARED"}
+
+
+def test_one_person_in_a_container_has_full_access_without_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of the image runs with the environment of the compose file."""
+    project = new_project(tmp_path / "gold.duckdb")
+    fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+    project.close()
+    app = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
+    for name, value in app["environment"].items():
+        monkeypatch.setenv(name, value)
+    # Started servers are recognized by this line.
+    monkeypatch.delenv("STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE")
+    monkeypatch.setenv("STREAMLIT_BROWSER_SERVER_ADDRESS", "localhost")
+    port = free_port()
+    command = ["-c", "from exam_workbench.cli import main; main()", "serve", "--port", str(port)]
+    with running(command, port, tmp_path, tmp_path / "log") as server:
+        visitor = Visitor(server.address)
+        for host, status in {"localhost": 200, "127.0.0.1": 200, "exam.example": 403, "172.18.0.2": 403}.items():
+            assert visitor.ask("/", Host=f"{host}:{port}").status == status, host
+        with visitor.open("grading", "project=gold&setup=Self-rating") as tab:
+            assert tab.widget("setup/self-rating//transformers model").default == ""
+            assert not tab.box("error")
+        if Path("/proc/net/tcp").exists():
+            lines = map(str.split, Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:])
+            listening = {place for _, place, _, state, *_ in lines if state == "0A" and place.endswith(f":{port:04X}")}
+            assert listening == {f"00000000:{port:04X}"}
+
+
+def test_workflows_have_few_rights_and_pinned_actions() -> None:
+    workflows = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
+    assert set(workflows) >= {"ci", "image"}
+    for name, text in workflows.items():
+        workflow = yaml.safe_load(text)
+        assert set(workflow["permissions"]) <= {"contents"}, name
+        for words in re.findall(r"uses: (\S+)", text):
+            assert re.search(r"@v\d+\.\d+\.\d+$", words), words
+        assert set(re.findall(r"secrets\.(\w+)", text)) <= {"GITHUB_TOKEN"}, name
+        for script in (step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]):
+            # The name of a tag or a branch is text of its author, never a part of a command.
+            assert "${{" not in script, name
+    image = yaml.safe_load(workflows["image"])
+    # YAML 1.1 reads the key `on` as true.
+    assert image[True] == {"push": {"tags": ["v*"]}}
+    assert image["jobs"]["image"]["permissions"] == {"contents": "read", "packages": "write"}
+    assert "--file deploy/Dockerfile" in workflows["image"]
+    assert any(step.get("run") == ".ci/run" for step in yaml.safe_load(workflows["ci"])["jobs"]["check"]["steps"])
 
 
 def test_a_server_with_a_certificate_of_its_own_has_no_door_for_commands(monkeypatch: pytest.MonkeyPatch) -> None:

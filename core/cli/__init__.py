@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import glob
+import io
+import os
 import signal
 import sys
 import threading
@@ -137,8 +140,22 @@ def main() -> None:
         stream = getattr(sys, name)
         if stream is not None and stream.isatty():
             setattr(sys, name, _Terminal(stream))
-    if code := run(sys.argv[1:]):
+        elif isinstance(stream, io.TextIOWrapper):
+            # Files and pipes get UTF-8, as exports do; Windows would write them in its old code page.
+            stream.reconfigure(encoding="utf-8")
+    words = sys.argv[1:]
+    if os.name == "nt":
+        words = expand_patterns(words)
+    if code := run(words):
         sys.exit(code)
+
+
+def expand_patterns(words: Sequence[str]) -> list[str]:
+    """Put the names of files in the place of patterns such as runs/*.run, as shells of other systems do."""
+    expanded: list[str] = []
+    for word in words:
+        expanded += sorted(glob.glob(word)) or [word]
+    return expanded
 
 
 def run(words: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ def serve(project_path: Path | None, port: int) -> None:
     elif "STREAMLIT_SECRETS_FILES" not in environment:
         command += [word for file in secrets_files() for word in ("--secrets.files", str(file))]
     if os.name == "nt":
+        # Ctrl+C reaches the app too. This process waits until the app has closed its projects.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)
     # In the place of this process, so that a signal to the command stops the app and frees the project.
     os.execve(sys.executable, command, environment)

@@ -10,6 +10,7 @@ from ..atomic_files import WorkingFolder
 from ..errors import InputError
 from ..formats import trec_run
 from ..labels import Policy, basis, progress
+from ..locations import is_reserved
 from ..project import Project, record
 from ..text import written_text
 from ..types import Ranked
@@ -72,6 +73,8 @@ def runs_zip(project: Project) -> bytes:
 def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
     """A name for the file of a run that every system can unpack, and that no other run has."""
     stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
+    if is_reserved(stem):
+        stem = f"_{stem}"
     lower = {name.lower() for name in taken}
     name, number = f"{stem}.run", 2
     while name.lower() in lower:

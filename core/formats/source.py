@@ -692,7 +692,7 @@ def _regular(path: Path) -> io.BufferedReader:
     """Open a file that has an end: what a device or a pipe gives, and whether it ever ends, is its sender's choice."""
     _check_regular(path.stat().st_mode)
     # It may have been exchanged meanwhile: a pipe must not hold up the opening.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     file = os.fdopen(handle, "rb")
     try:
         _check_regular(os.fstat(handle).st_mode)

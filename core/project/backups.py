@@ -7,6 +7,7 @@ its log, while no change is let in; that takes as long as reading the file does.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -27,6 +28,7 @@ from ..errors import InputError, ProjectError
 from . import checkpoints
 from .database import connected, is_open
 from .engine_errors import check_kind, first_line
+from .holders import is_held
 from .opening import missing_steps, open_project
 from .project import Project, log, record
 from .values import quoted_name
@@ -136,6 +138,12 @@ def _copy(project: Project, made: Path) -> None:
                 "backup-ended-early",
                 "The process that copies the project ended early. No backup was made.",
                 "Try again.",
+            )
+        if os.name == "nt" and int(code) == errno.EACCES:
+            raise ProjectError(
+                "backup-of-open-file",
+                f"Windows refuses a copy of {source} while it is open. No backup was made.",
+                "Close the app, then copy the file.",
             )
         raise OSError(int(code), os.strerror(int(code)))
 
@@ -268,7 +276,7 @@ def _closed(path: Path) -> None:
         with connected(path, read_only=True):
             pass
     except ProjectError as error:
-        if "set lock" in str(error.__cause__):
+        if is_held(str(error.__cause__)):
             raise
 
 

@@ -23,6 +23,7 @@ from ..errors import InputError, ProjectError
 from . import checkpoints
 from .engine_errors import explained, fault, first_line, no_room
 from .engine_memory import engine_config, spill_folder
+from .holders import is_held
 from .schema import check_schema
 from .values import as_pattern, quoted_path
 
@@ -301,7 +302,7 @@ def connect(
             try:
                 connection = duckdb.connect(str(path), read_only=read_only, config=config)
             except duckdb.Error as error:
-                if "set lock" not in str(error) or time.monotonic() >= deadline:
+                if not is_held(str(error)) or time.monotonic() >= deadline:
                     raise
                 time.sleep(PAUSE)
         if readable is not None:

@@ -11,10 +11,12 @@ import duckdb
 
 from ..atomic_files import FULL, full_disk
 from ..errors import ProjectError
-from .holders import Holder, holder
+from .holders import Holder, holder, is_held
 
 _VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
 _HEADER = 4096
+_SHARING_VIOLATION = 32
+"""Windows' code for a file that another process has open."""
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
 
 _FOREIGN = (
@@ -127,6 +129,9 @@ def check_kind(path: Path) -> None:
         with path.open("rb") as file:
             header = file.read(_HEADER)
     except OSError as error:
+        if getattr(error, "winerror", None) == _SHARING_VIOLATION:
+            # The engine names the process that has the file open.
+            return
         raise ProjectError(
             "cannot-read-file",
             f"Cannot read {path}: {error.strerror}.",
@@ -149,7 +154,7 @@ def check_kind(path: Path) -> None:
 def explained(path: Path, error: duckdb.Error) -> ProjectError:
     """An error of opening a file as one that says what to do."""
     reason = str(error)
-    if "set lock" in reason:
+    if is_held(reason):
         return _held(path, holder(reason))
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(

@@ -6,9 +6,9 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
-_IN_THE_WAY = re.compile(r"held in (?P<program>.+?) \(PID (?P<process>\d+)\)")
+_IN_THE_WAY = re.compile(r"(?:held|already open) in\s+(?P<program>.+?) \(PID (?P<process>\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Holder:
 
     name: str
     hint: str
+
+
+def is_held(reason: str) -> bool:
+    """Return whether the engine says that another process holds a file; Windows has no locks to set."""
+    return "set lock" in reason or "already open in" in reason
 
 
 def holder(reason: str) -> Holder | None:
@@ -32,7 +37,7 @@ def holder(reason: str) -> Holder | None:
         None where it names no process.
     """
     found = _IN_THE_WAY.search(reason)
-    return None if found is None else describe(int(found["process"]), Path(found["program"]).name)
+    return None if found is None else describe(int(found["process"]), PureWindowsPath(found["program"]).name)
 
 
 def describe(process: int, program: str) -> Holder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import duckdb
 
 from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
 from ..errors import InputError, ProjectError
-from ..locations import projects_folder
+from ..locations import is_reserved, projects_folder
 from . import checkpoints, migrations
 from .database import Connection, Database, connect, connected, disconnect, is_open
 from .engine_errors import NAME_ANOTHER, check_kind, explained, first_line
@@ -23,6 +24,9 @@ from .project import Project
 from .schema import refuse_newer
 
 _log = logging.getLogger(__name__)
+
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]')
+"""Characters that no file name has on Windows, so that a project can be passed on."""
 
 
 def new_file(name: str) -> Path:
@@ -34,8 +38,14 @@ def new_file(name: str) -> Path:
     words = "-".join(name.split())
     if not words:
         raise InputError("empty-name", "The new project has no name.", "Type a name.")
-    if set(words) & {"/", "\\"} or words.startswith("."):
-        raise InputError("invalid-name", f"Invalid project name '{words}'.", "Leave out slashes and a leading dot.")
+    if _NOT_IN_NAMES.search(words) or words.startswith("."):
+        raise InputError(
+            "invalid-name",
+            f"Invalid project name '{words}'.",
+            'Leave out / \\ : * ? " < > | and a leading dot.',
+        )
+    if is_reserved(words):
+        raise InputError("reserved-name", f"Invalid project name '{words}': Windows reserves it.", "Type another name.")
     taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
     if there := taken.get(words.casefold()):
         raise InputError(

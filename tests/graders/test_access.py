@@ -428,6 +428,31 @@ class TestUnsharedLocalhost:
         monkeypatch.setenv("EXAM_SHARED", value)
         assert unshared_localhost(**LOCAL) == unshared
 
+    CONTAINER = LOCAL | {"address": "0.0.0.0", "peer": "172.18.0.1"}
+
+    def test_the_owner_can_say_that_one_person_uses_a_container(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for value, unshared in {"0": True, "no": True, "": False, " ": False, "1": False}.items():
+            monkeypatch.setenv("EXAM_SHARED", value)
+            assert unshared_localhost(**self.CONTAINER) == unshared, value
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"hosts": []},
+            {"hosts": ["localhost", "exam.example"]},
+            {"signs_in": True},
+            {"headers": {}},
+            {"headers": HEADERS | {"Host": "exam.example"}},
+            {"headers": HEADERS | {"Origin": "https://exam.example"}},
+            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
+        ],
+    )
+    def test_other_signs_of_people_count_in_a_container_too(
+        self, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]
+    ) -> None:
+        monkeypatch.setenv("EXAM_SHARED", "0")
+        assert not unshared_localhost(**self.CONTAINER | facts)
+
 
 def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "_provider", lambda: VISITOR)

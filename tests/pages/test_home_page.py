@@ -104,7 +104,15 @@ class TestHome:
 
     @pytest.mark.parametrize(
         ("name", "code"),
-        [("", "empty-name"), (" ", "empty-name"), ("../elsewhere", "invalid-name"), (".hidden", "invalid-name")],
+        [
+            ("", "empty-name"),
+            (" ", "empty-name"),
+            ("../elsewhere", "invalid-name"),
+            (".hidden", "invalid-name"),
+            ("a:b", "invalid-name"),
+            ("what?", "invalid-name"),
+            ("Aux", "reserved-name"),
+        ],
     )
     def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path, name: str, code: str) -> None:
         app = visit("home")

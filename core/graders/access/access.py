@@ -19,7 +19,7 @@ OPENAI_VARIABLE = "OPENAI_API_KEY"
 ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 """Names another address in the place of OpenAI's; whoever set it meant OPENAI_API_KEY for it."""
 SHARED_VARIABLE = "EXAM_SHARED"
-"""Says of a server on localhost that others use it too, as through a proxy or on a computer of several people."""
+"""`1`: other people use this server too, as through a proxy. `0`: one person uses it, as in their own container."""
 
 TYPED = "the field for the key"
 """Where a typed key is, for messages that say of other keys in which variable they are."""
@@ -221,27 +221,29 @@ def _offers() -> str:
 def unshared_localhost(
     address: str | None, hosts: Sequence[str], signs_in: bool, headers: Mapping[str, str], peer: str | None
 ) -> bool:
-    """Whether a visitor of the app is the one person who sits at this computer.
+    """Return whether a visitor of the app is the one person who uses it.
 
-    Every sign has to say so: the server listens here alone and under no other name, nobody signs in, nothing says that
-    it is shared, and what the browser sent came from this computer without a proxy.
+    All signs must agree: the server listens on this computer only and has no other name, sign-in is off, and the
+    request came from this computer without a proxy. `EXAM_SHARED=1` says that other people use the server too.
+
+    `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every address: in a
+    container, requests arrive from the network of the container. All other signs are still required.
 
     Args:
         address: at which the server listens; None for all.
-        hosts: names under which it may be asked; none for any.
+        hosts: names that a request may use for the server; empty for any.
         signs_in: whether people have to sign in.
         headers: of the visitor's connection.
-        peer: where that comes from, as a number; None where it comes from this computer or nobody knows.
+        peer: address of the visitor; None for this computer or if unknown.
     """
-    if os.environ.get(SHARED_VARIABLE, "").strip().lower() not in ("", "0", "no", "false"):
+    stated = os.environ.get(SHARED_VARIABLE, "").strip().lower()
+    if stated not in ("", "0", "no", "false"):
         return False
-    names = [address or "", *hosts, _host(headers.get("Host")), _host(headers.get("Origin"))]
+    names = [*hosts, _host(headers.get("Host")), _host(headers.get("Origin"))]
+    if not stated:
+        names += [address or "", peer or "localhost"]
     return (
-        bool(hosts)
-        and all(map(is_loopback, names))
-        and not signs_in
-        and not any(name in headers for name in FORWARDED)
-        and (peer is None or is_loopback(peer))
+        bool(hosts) and all(map(is_loopback, names)) and not signs_in and not any(name in headers for name in FORWARDED)
     )
 
 
