@@ -206,6 +206,8 @@ class Project:
     def leaderboard(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
         """Return the systems, best first: rank, run, score, std_error, queries.
 
+        Queries with ungraded pairs are left out of the mean, and a warning names them.
+
         Args:
             measure: such as nDCG@10, AP, EXAM-Cover@20, n-EXAM@20.
             source: exam (the grades), judgments, or the name of imported judgments or of an imported leaderboard.
@@ -245,7 +247,10 @@ class Project:
         return dict(vars(found.correlation))
 
     def _board(self, measure: str, source: str, settings: dict[str, Any]) -> Leaderboard:
-        return leaderboard(self._stored, measure, source, Policy(**settings))
+        board = leaderboard(self._stored, measure, source, Policy(**settings))
+        if board.says_ungraded:
+            warnings.warn(board.says_ungraded, stacklevel=3)
+        return board
 
 
 def create(path: FilePath) -> Project:

@@ -31,7 +31,7 @@ from ..exchange import (
 )
 from ..formats import read_small
 from ..labels import Policy, basis, progress, readiness
-from ..leaderboard import queries_with_ungraded
+from ..leaderboard import leaderboard, queries_with_ungraded
 from ..project import Project, current_author, log
 from .guests import deliver
 from .options import at_a_shell, counted, tell
@@ -190,7 +190,10 @@ def _graded(project: Project, asked: Asked) -> bytes:
 def _leaderboard(project: Project, asked: Asked) -> bytes:
     by_ending = {".tex": board_latex, ".json": board_json}
     make = by_ending.get(Path(asked.output).suffix, board_tsv)
-    return make(project, asked.measure, asked.source, asked.policy).encode()
+    board = leaderboard(project, asked.measure, asked.source, asked.policy)
+    if board.says_ungraded:
+        tell(board.says_ungraded)
+    return make(board).encode()
 
 
 def _exam(project: Project, asked: Asked) -> bytes:

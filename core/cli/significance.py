@@ -11,7 +11,7 @@ from ..labels import Policy
 from ..leaderboard import DEFAULT_MEASURE, leaderboard
 from ..measures import PERMUTATIONS
 from ..study import CORRECTIONS, TESTS, Correction, Test, compare_systems
-from .options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option
+from .options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option, tell
 from .policy import policy_options
 
 
@@ -70,3 +70,5 @@ def significance(
             for r in rows
         ],
     )  # fmt: skip
+    if board.says_ungraded:
+        tell(board.says_ungraded)

@@ -166,13 +166,18 @@ def _files(project: Project, publication: Publication, more: Mapping[str, tuple[
         "bank.csv": bank_csv(project, version).encode(),
         "overrides.csv": overrides_csv(project, version).encode(),
     }
+    sentences: dict[str, str] = {}
     if rankings(project):
-        boards = [leaderboard(project, measure, "exam", policy) for measure in BOARD_MEASURES]
-        latex = [board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
+        # Version 0.1.0 included the queries with ungraded pairs.
+        older = manifest["software"]["version"] == "0.1.0"
+        boards = [leaderboard(project, measure, "exam", policy, with_ungraded=older) for measure in BOARD_MEASURES]
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
-        files["leaderboard.tex"] = "\n".join(latex).encode()
+        files["leaderboard.tex"] = "\n".join(map(board_latex, boards)).encode()
+        notes = (f"\n    {board.measure}: {board.says_ungraded}" for board in boards if board.ungraded)
+        sentence = _WHAT["leaderboard.tsv"].format(measures=", ".join(BOARD_MEASURES))
+        sentences["leaderboard.tsv"] = sentence + "".join(notes)
     files |= {name: content for name, (_, content) in more.items()}
-    sentences = {name: sentence for name, (sentence, _) in more.items()}
+    sentences |= {name: sentence for name, (sentence, _) in more.items()}
     return {**files, _README: _readme(publication, sorted(files), sentences).encode()}
 
 

@@ -11,7 +11,7 @@ from ..catalogue import how_to_grade
 from ..errors import InputError
 from ..formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
 from ..labels import Policy, basis, label_qrels
-from ..leaderboard import Leaderboard, leaderboard
+from ..leaderboard import Leaderboard
 from ..project import Project, find_source, judgments, sources
 from ..text import written_text
 from .graded_export import graded_queries
@@ -67,33 +67,18 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     return written_text(question_bank.write_bank_csv, bank.questions(project, version))
 
 
-def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> str:
-    """A leaderboard as TSV: rank, run, score, standard error, number of queries.
-
-    Raises:
-        InputError: the board cannot be made.
-    """
-    board = leaderboard(project, measure, source, policy)
+def board_tsv(board: Leaderboard) -> str:
+    """A leaderboard as TSV: rank, run, score, standard error, number of queries."""
     return written_text(write_board_tsv, board.measure, _board_rows(board))
 
 
-def board_json(project: Project, measure: str, source: str, policy: Policy) -> str:
-    """A leaderboard as a JSON map from the measure to the score of each run.
-
-    Raises:
-        InputError: the board cannot be made.
-    """
-    board = leaderboard(project, measure, source, policy)
+def board_json(board: Leaderboard) -> str:
+    """A leaderboard as a JSON map from the measure to the score of each run."""
     return json.dumps({board.measure: board.scores}, ensure_ascii=False, indent=2) + "\n"
 
 
-def board_latex(project: Project, measure: str, source: str, policy: Policy) -> str:
-    """A leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries.
-
-    Raises:
-        InputError: the board cannot be made.
-    """
-    board = leaderboard(project, measure, source, policy)
+def board_latex(board: Leaderboard) -> str:
+    """A leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries."""
     return written_text(write_board_latex, board.measure, _board_rows(board))
 
 

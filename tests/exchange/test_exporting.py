@@ -273,7 +273,7 @@ def test_an_older_bank_version_can_be_taken_out(graded: Project):
 def test_a_leaderboard_reads_back(graded: Project):
     for measure, source in itertools.product(("nDCG@10", "AP"), ("exam", "assessors")):
         board = leaderboard(graded, measure, source)
-        written = board_tsv(graded, measure, source, Policy())
+        written = board_tsv(board)
         (read,) = read_boards(Source("board.tsv", data=written.encode()), Report())
         assert read.measure == measure
         assert {row.run: (row.score, row.std_error, row.rank) for row in read.rows} == {
@@ -283,6 +283,6 @@ def test_a_leaderboard_reads_back(graded: Project):
 
 def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
-    text = board_latex(project, "EXAM-Cover@20", "exam", Policy())
+    text = board_latex(leaderboard(project, "EXAM-Cover@20"))
     assert r"a\_run & $1.000$" in text
     assert text.startswith(r"\begin{tabular}")

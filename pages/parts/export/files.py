@@ -21,6 +21,7 @@ from exam_workbench.exchange import (
     runs_zip,
 )
 from exam_workbench.labels import overrides
+from exam_workbench.leaderboard import leaderboard
 from exam_workbench.pipelines import answers_csv, exam_json
 from exam_workbench.project import Project, official_sources, rankings
 from exam_workbench.text import how_many
@@ -119,7 +120,7 @@ def _board(project: Project, author: str) -> None:
         ):
             download(
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
-                lambda write=write: write(project, measure, source, policy), author,
+                lambda write=write: write(leaderboard(project, measure, source, policy)), author,
             )  # fmt: skip
 
 
