@@ -66,8 +66,10 @@ def summaries(command: click.Command, path: str = "exam") -> Iterator[Place]:
         if isinstance(parameter, click.Option) and parameter.help:
             yield f"{path} {parameter.opts[0]}", parameter.help
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from summaries(inner, f"{path} {name}")
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if inner := command.get_command(context, name):
+                yield from summaries(inner, f"{path} {name}")
 
 
 def faults() -> Iterator[str]:
