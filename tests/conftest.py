@@ -8,6 +8,7 @@ import gc
 import itertools
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -36,6 +37,14 @@ CONFIG["threads"] = 1
 
 # Graders of this computer's models are the same on every processor that runs the tests.
 loading.CPU_INFO = Path(os.devnull)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_copy_of_the_package() -> Iterator[None]:
+    """The folder `core` is imported as `exam_workbench` only: two copies would have two classes of each error."""
+    yield
+    assert "core" not in sys.modules
+
 
 SIGNS = Path(__file__).resolve().parents[1] / ".hypothesis" / "unicode_data"
 """What hypothesis keeps of all signs; where it is, the tests were loaded in this checkout before."""
