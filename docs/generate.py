@@ -123,7 +123,7 @@ def roles() -> str:
         return "in their queries" if role == "assessor" and by_query else "yes"
 
     return table(
-        ["act", *ROLES, "screens", "commands", "other routes"],
+        ["action", *ROLES, "screens", "commands", "other routes"],
         [
             (
                 rule.about,
