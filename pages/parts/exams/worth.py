@@ -30,7 +30,7 @@ from pages.parts.shared import presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
 MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
-ESTIMATOR_NAMES = {"map": "Most probable", "paper": "The paper's boxes"}
+ESTIMATOR_NAMES = {"map": "Most probable", "paper": "Bounds of the paper"}
 RETIRING = "The items stay in the exam until you save the question bank."
 """What a button that retires items says of itself."""
 
@@ -52,7 +52,7 @@ def settings() -> Settings:
                              key="model", bind="query-params")  # fmt: skip
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
                                  key="estimator", bind="query-params",
-                                 help="Most probable uses priors. The paper's boxes uses bounds instead.")  # fmt: skip
+                                 help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
     return Settings(cast(Model, model), cast(EstimatorName, estimator))
 
 
