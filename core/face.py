@@ -281,7 +281,7 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
         InputError: the file exists, or cannot be written.
     """
     make_demo(Path(path), current_author(), grade, lambda step: None)
-    return open(path)
+    return Project(open_project(Path(path)))
 
 
 def _texts(name: str, given: FilePath | Records | None) -> list[Source]:

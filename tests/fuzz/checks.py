@@ -297,8 +297,8 @@ def _board_goes_out(project: Project, measure: str, source: str) -> None:
         one_line(str(error))
         return
     json.dumps(found.as_dict(), allow_nan=False)
-    exporting.board_latex(project, measure, source, POLICY)
-    content = exporting.board_tsv(project, measure, source, POLICY)
+    exporting.board_latex(found)
+    content = exporting.board_tsv(found)
     if found.systems and len(content.splitlines()) > 1:
         read = _read("board.tsv", content.encode(), read_boards)
         written = {" ".join(system.run.split()): system.score for system in found.systems}
