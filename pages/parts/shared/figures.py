@@ -256,12 +256,15 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
         scale={"domain": list(verdicts), "range": list(verdicts.values())},
         legend={"orient": "top", "symbolStrokeColor": charts.GREY, "symbolStrokeWidth": 1},
     )
-    dots = base | {"color": constant(charts.ink())}
+    dots = layer(
+        "circle", base | {"color": constant(charts.ink())}, only="datum.bars === 'overlap'", size=16, opacity=1
+    )
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     return chart(
         table,
         clickable(layer("rect", base | {"color": colour}, stroke=charts.faint(), strokeWidth=1)),
-        layer("circle", dots, only="datum.bars === 'overlap'", size=16, opacity=1),
+        # A layer without a mark would be a picture without a name for screen readers.
+        *([dots] if (table["bars"] == "overlap").any() else []),
         params=[_picked("run", "against")],
         height=side * max(3, len(order)) + LEGEND_HEIGHT,
     )
