@@ -41,7 +41,7 @@ def filters(project: Project) -> Sought:
 def row(act: Act) -> None:
     """One act: when, who, what, its number, and a link to where its object can be seen."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
-        st.container(key=f"act {act.key}").html(
+        st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'
             f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
             f' <span class="words">{visible(act.said)}</span> <span class="gray">action {act.key}</span></div>'

@@ -49,7 +49,7 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
         f"bring back {newest.key}"
     ]
-    assert numbers(note(app, f"act {replacing.key}"))[-1] == replacing.key
+    assert numbers(note(app, f"said act {replacing.key}"))[-1] == replacing.key
     sound(app.button(f"bring back {newest.key}").click().run())
     assert judgments(path) == [("p1", 0)]
     assert f"bring back {replacing.key}" in [button.key for button in app.button]

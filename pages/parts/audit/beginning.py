@@ -15,10 +15,10 @@ from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
 AIMS: dict[Aim, str] = {
-    "best": "Find the best system",
-    "pair": "Compare two systems",
-    "width": "Estimate every score",
-    "budget": "Spend a budget",
+    "best": "Best system",
+    "pair": "Two systems",
+    "width": "All scores",
+    "budget": "Fixed budget",
 }
 OWN = "A new source"
 """One that has the name of the audit. It is not said here: a box keeps what it said before the name was changed."""

@@ -97,8 +97,9 @@ STYLE = """
 .st-key-looking-at-answers > :has([data-testid="stMarkdown"]) { flex: 0 1 auto; min-width: 0; }
 .st-key-looking-at-answers > :has([data-testid="stPopover"]) { flex: none; }
 .st-key-looking-at-answers button { min-height: 1.6rem; padding: 0 0.5rem; }
-.st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; }
+.st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; max-width: 100%; }
 .st-key-looking-beside { flex-wrap: nowrap; }
+@media (max-width: 1000px) { .st-key-looking-beside { flex-wrap: wrap; max-width: 100%; } }
 /* What a choice beside the line is called stands before it. */
 .st-key-looking-beside [data-testid="stSelectbox"] { display: flex; align-items: center; gap: 0.5rem; }
 .st-key-looking-beside [data-testid="stSelectbox"] > :not(label) { flex: 1; min-width: 0; width: auto; }
