@@ -161,7 +161,7 @@ def _ended(act: str, detail: Detail) -> str:
 def _sat(act: str, detail: Detail) -> str:
     counts = f"{_counted(detail.get('answered', 0), 'items')} answered, {_counted(detail.get('failed', 0), 'failed')}"
     return (
-        f"ran sitting {detail.get('sitting', '')} of {detail.get('student', 'an examinee')}"
+        f"ran exam job {detail.get('sitting', '')} of {detail.get('student', 'an examinee')}"
         f" ({act.removeprefix('sitting ')}): {counts}"
     )
 
@@ -245,7 +245,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"{_named(d, 'by', ', made by {}')}"
     ),
     "start sitting": lambda d: (
-        f"started sitting {d.get('sitting', '')} of {d.get('student', 'an examinee')}:"
+        f"started exam job {d.get('sitting', '')} of {d.get('student', 'an examinee')}:"
         f" {_counted(d.get('items', 0), 'items')}"
     ),
     "add answer generator": lambda d: f"added answer generator {d.get('name', '')}",
