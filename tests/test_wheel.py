@@ -1,7 +1,6 @@
 """The wheel is the product: installed outside the clone, it serves, grades, exports and runs the notebook.
 
-`make test` tries it with the packages of this environment. `make release-check` also installs it, with all that it
-needs but torch, on each Python that the system has (marker `index`).
+`make release-check` installs it from the package index, with all that it needs but torch, on each Python of the system.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import sysconfig
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -44,17 +42,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def installed_beside(wheel: Path, folder: Path) -> Path:
-    """An environment with the wheel and the packages of this one, but without the clone."""
-    subprocess.run([UV, "venv", "--quiet", "--offline", "--python", sys.executable, folder], check=True)
-    python = folder / "bin" / "python"
-    subprocess.run([UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel], check=True)
-    site = next(folder.glob("lib/python*/site-packages"))
-    (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return python
-
-
-def installed_alone(wheel: Path, folder: Path, version: str) -> Path:
+def installed(wheel: Path, folder: Path, version: str) -> Path:
     """An environment of another Python with the wheel and what it needs, from the index."""
     known = [shutil.which(f"python{version}"), *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
     runs = [name for name in known if name and subprocess.run([name, "-V"], check=False).returncode == 0]
@@ -79,11 +67,9 @@ def endpoint() -> Iterator[EndpointServer]:
         yield server
 
 
-@pytest.mark.long
+@pytest.mark.index
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "version", ["here", *(pytest.param(f"3.{minor}", marks=pytest.mark.index) for minor in (11, 12, 13))]
-)
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_installed_product_works(
     version: str,
     wheel: Path,
@@ -93,7 +79,7 @@ def test_the_installed_product_works(
     endpoint: EndpointServer,
 ) -> None:
     environment = tmp_path / "environment"
-    python = installed_beside(wheel, environment) if version == "here" else installed_alone(wheel, environment, version)
+    python = installed(wheel, environment, version)
     exam = str(python.with_name("exam"))
     folder = hostile_folder(tmp_path / "work")
     home = tmp_path / "home"
@@ -110,17 +96,18 @@ def test_the_installed_product_works(
     run("demo", "--no-grade")
     project = next(home.rglob("demo.duckdb"))
     assert project.parent.name == "projects" and not project.is_relative_to(environment)
-    grader = ["embedding"] if version == "here" else ["self-rating", "--model", "scripted", "--base-url", endpoint.url]
+    grader = ["self-rating", "--model", "scripted", "--base-url", endpoint.url]
     run("grade", "--grader", *grader, "--query", "heat-pumps", "--project", str(project))
+    assert "heat-pumps" in run("leaderboard", "--queries", "--project", str(project))
+    run("status", "--project", str(project))
     run("export", "qrels", "-o", "labels.qrels", "--project", str(project))
     assert {line.split()[0] for line in (folder / "labels.qrels").read_text().splitlines()} == {"heat-pumps"}
     cells = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
     code = "\n".join("".join(cell["source"]) for cell in cells)
-    if version != "here":
-        embedding = ["grade", "--grader", "embedding", "--project", str(project)]
-        refused = subprocess.run([exam, *embedding], capture_output=True, text=True, check=False)
-        assert refused.returncode == 1 and "torch" in refused.stderr and "Traceback" not in refused.stderr
-        code = code.replace('"embedding"', f'"self-rating", model="scripted", base_url="{endpoint.url}"')
+    embedding = ["grade", "--grader", "embedding", "--project", str(project)]
+    refused = subprocess.run([exam, *embedding], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "torch" in refused.stderr and "Traceback" not in refused.stderr
+    code = code.replace('"embedding"', f'"self-rating", model="scripted", base_url="{endpoint.url}"')
     checks = "chart.to_dict(); import sys; assert not {'core', 'streamlit'} & set(sys.modules)"
     subprocess.run([str(python), "-c", f"{code}\n{checks}"], check=True)
     serve_and_look(exam, project, tmp_path / "server.log", tab_of)
