@@ -13,13 +13,10 @@ BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "fie
 SHOWN = re.compile(r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b")
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {
-    "test_adjudication_page.py": 1,
     "test_browser.py": 3,
     "test_browser_boards.py": 1,
-    "test_browser_review.py": 5,
     "test_failures_page.py": 4,
     "test_full_disk_page.py": 1,
-    "test_home_page.py": 2,
     "test_hostile_names.py": 1,
     "test_pages.py": 1,
     "test_presses.py": 5,

@@ -67,8 +67,8 @@ def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_c
     for one in found.meanings:
         assert not one.chances or sum(share.value or 0 for share in one.chances.values()) == pytest.approx(1)
     assert found.balanced in {one.rating for one in found.min_ratings}
-    assert found.why_no_cuts == "Only the embedding grader has cut points."
-    with refusal("no-cut-points"):
+    assert found.cuts == found.new_cuts == () and found.why_no_cuts
+    with refusal("no-cut-points", found.why_no_cuts):
         accept_cut_points(audited, find_audit(audited), "new", "org")
     assert named_graders(audited) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import gzip
 import io
@@ -29,7 +30,7 @@ from exam_workbench.project import Project, database, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
 from tests.made.projects import File, fill, new_project
-from tests.made.refusals import mentions
+from tests.made.refusals import kept_failures, mentions
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -52,6 +53,8 @@ class Ran:
     code: int
     out: str
     err: str
+    error: str = ""
+    """The code of the error that ended it; empty if none of the workbench did."""
 
     @property
     def json(self):
@@ -66,10 +69,12 @@ def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     """Runs `exam` with arguments, in an empty folder and without a project in the environment."""
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     monkeypatch.chdir(tmp_path)
+    failures = kept_failures(monkeypatch)
 
     def run(*arguments: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["exam", *arguments])
         capsys.readouterr()
+        failures.clear()
         try:
             cli.main()
             code: object = 0
@@ -77,7 +82,7 @@ def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
             code = stop.code or 0
         captured = capsys.readouterr()
         assert isinstance(code, int)
-        return Ran(code, captured.out, captured.err)
+        return Ran(code, captured.out, captured.err, failures[0].code if failures else "")
 
     return run
 
@@ -134,9 +139,10 @@ def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exa
     return exam
 
 
-def refused(ran: Ran, code: int, *words: str) -> None:
-    """Check for one line on stderr, nothing on stdout, and no traceback."""
+def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
+    """Check for one line on stderr, nothing on stdout, no traceback, and the code of an error if one is given."""
     assert ran.code == code, ran
+    assert error in (None, ran.error), (error, ran.error, ran.err)
     assert ran.out == ""
     lines = ran.err.splitlines()
     assert len(lines) == 1
@@ -167,7 +173,7 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     assert (first["state"], first["graded"], first["failed"], first["calls"]) == ("done", 1, 0, 0)
     ran = imported("grade")
     assert (ran.code, ran.out) == (0, "")
-    assert "Graded 3 pairs" in ran.err
+    assert mentions(ran.err, "3")
     assert imported("plan", "--json").json == planned | {"known": 4, "to_grade": 0}
 
     board = imported("leaderboard", "--measure", "nDCG@10", "--min-rating", "3", "--json").json
@@ -215,7 +221,7 @@ def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, t
     assert before["questions"][1]["text"] == "What makes bread dough rise?"
     versions = imported("bank", "list", "--versions", "--json").json["versions"]
     assert [(v["version"], v["note"], v["changed"]) for v in versions][:1] == [(2, "shorter", 1)]
-    refused(imported("bank", "save", "bank.csv", "--note", " "), 2, "note is empty")
+    refused(imported("bank", "save", "bank.csv", "--note", " "), 2, error="empty-note")
     assert imported("export", "bank", "-o", "old.jsonl", "--bank-version", "1").code == 0
     assert "What makes bread dough rise?" in (tmp_path / "old.jsonl").read_text()
 
@@ -315,16 +321,16 @@ def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_p
 def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing(imported: Exam, tmp_path: Path):
     before = imported("status", "--json").json
     (tmp_path / "sub").mkdir()
-    for kind, content, words in (
-        ("runs", GOOD + "q1 Q0 p1\n", ("sub/broken:5", "3 columns")),
-        ("runs", GOOD + "q7 Q0 p1 1 1 good\n", ("broken:5", "q7")),
-        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", ("sub/broken:2", "q7")),
-        ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', ("sub/broken:2", "JSON")),
-        ("queries", "", ("sub/broken", "no queries")),
+    for kind, content, error, words in (
+        ("runs", GOOD + "q1 Q0 p1\n", "cut-off-file", ("sub/broken:5", " 3 ")),
+        ("runs", GOOD + "q7 Q0 p1 1 1 good\n", "unknown-query", ("broken:5", "q7")),
+        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", "unknown-query", ("sub/broken:2", "q7")),
+        ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', "invalid-json", ("sub/broken:2",)),
+        ("queries", "", "nothing-found", ("sub/broken",)),
     ):
         (tmp_path / "sub" / "broken").write_text(content)
-        refused(imported("import", kind, "sub/broken"), 2, *words)
-    refused(imported("import", "runs", "nowhere.run"), 2, "nowhere.run")
+        refused(imported("import", kind, "sub/broken"), 2, *words, error=error)
+    refused(imported("import", "runs", "nowhere.run"), 2, "nowhere.run", error="unreadable-file")
     assert imported("status", "--json").json == before
 
 
@@ -345,48 +351,53 @@ def test_unknown_queries_can_be_left_out(imported: Exam, tmp_path: Path):
 
 
 WRONG = [
-    (("leaderboard", "--measure", "nDGC@10", "--source", "nist"), ("nDGC@10",)),
-    (("leaderboard", "--measure", "nDCG@10", "--source", "nist2"), ("nist2", "nist")),
-    (("leaderboard", "--label", "median"), ("median", "support:M")),
-    (("leaderboard", "--min-rating", "7"), ("7", "1 to 5")),
-    (("leaderboard", "--grader", "nobody"), ("graded",)),
-    (("leaderboard",), ("graded",)),
-    (("correlate", "--against", "nobody"), ("nobody",)),
-    (("correlate",), ("--against",)),
-    (("bank", "list", "--version", "9"), ("bank version 9",)),
-    (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), ("q9/z", "exam bank list")),
-    (("bank", "edit", "q1/a", "--text", "x"), ("--note",)),
-    (("bank", "edit", "q1/a", "--text", "x", "--note", " "), ("note",)),
-    (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), ("q1/a",)),
-    (("bank", "edit", "q1/a", "--weight", "nan", "--note", "n"), ("nan",)),
-    (("bank", "edit", "q1/a", "--kind", "riddle", "--note", "n"), ("riddle",)),
-    (("bank", "edit", "--note", "n"), ("--add",)),
-    (("bank", "edit", "q1/a", "--add", "q1", "--note", "n"), ("--add",)),
-    (("bank", "edit", "--add", "q9", "--text", "x", "--note", "n"), ("q9",)),
-    (("bank", "edit", "--add", "q1", "--note", "n"), ("text",)),
-    (("bank", "diff", "--from", "9"), ("bank version 9",)),
-    (("bank", "diff", "--to", "1"), ("--from",)),
-    (("bank", "restore", "--version", "9", "--note", "n"), ("bank version 9",)),
-    (("bank", "restore", "--version", "1", "--question", "q9/z", "--note", "n"), ("q9/z", "exam bank list")),
-    (("bank", "restore", "--version", "1", "--note", ""), ("note",)),
-    (("changes", "--from", "1", "--to", "9"), ("bank version 9",)),
-    (("changes", "--from", "1"), ("--to",)),
-    (("changes", "--from", "one", "--to", "1"), ("one",)),
-    (("export", "qrels", "-o", "no/such/folder/x"), ("graded",)),
-    (("export", "bank", "-o", "no/such/folder/x"), ("no/such/folder/x",)),
-    (("grade", "--grader", "oracle"), ("oracle",)),
-    (("grade", "--limit", "0"), ("limit",)),
-    (("init",), ("p.duckdb", "already")),
-    (("import", "recipes", "x"), ("recipes",)),
-    (("import", "qrels", "a", "b", "--source", "x"), ("--source",)),
-    (("frobnicate",), ("frobnicate",)),
-    (("status", "--project", "missing.duckdb"), ("missing.duckdb", "exam init")),
+    (("leaderboard", "--measure", "nDGC@10", "--source", "nist"), "unknown-measure", ("nDGC@10",)),
+    (("leaderboard", "--measure", "nDCG@10", "--source", "nist2"), "unknown-source", ("nist2", "nist")),
+    (("leaderboard", "--label", "median"), "unknown-label-rule", ("median", "support:M")),
+    (("leaderboard", "--min-rating", "7"), "min-rating-out-of-range", ("7",)),
+    (("leaderboard", "--grader", "nobody"), "nothing-graded", ("graded",)),
+    (("leaderboard",), "nothing-graded", ("graded",)),
+    (("correlate", "--against", "nobody"), "unknown-source", ("nobody",)),
+    (("correlate",), "", ("--against",)),
+    (("bank", "list", "--version", "9"), "unknown-bank-version", ("9",)),
+    (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), "unknown-question", ("q9/z", "exam bank list")),
+    (("bank", "edit", "q1/a", "--text", "x"), "", ("--note",)),
+    (("bank", "edit", "q1/a", "--text", "x", "--note", " "), "empty-note", ("note",)),
+    (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), "empty-question", ("q1/a",)),
+    (("bank", "edit", "q1/a", "--weight", "nan", "--note", "n"), "weight-out-of-range", ("nan",)),
+    (("bank", "edit", "q1/a", "--kind", "riddle", "--note", "n"), "", ("riddle",)),
+    (("bank", "edit", "--note", "n"), "no-question-named", ("--add",)),
+    (("bank", "edit", "q1/a", "--add", "q1", "--note", "n"), "no-question-named", ("--add",)),
+    (("bank", "edit", "--add", "q9", "--text", "x", "--note", "n"), "unknown-query", ("q9",)),
+    (("bank", "edit", "--add", "q1", "--note", "n"), "empty-question", ("text",)),
+    (("bank", "diff", "--from", "9"), "unknown-bank-version", ("9",)),
+    (("bank", "diff", "--to", "1"), "", ("--from",)),
+    (("bank", "restore", "--version", "9", "--note", "n"), "unknown-bank-version", ("9",)),
+    (
+        ("bank", "restore", "--version", "1", "--question", "q9/z", "--note", "n"),
+        "unknown-question",
+        ("q9/z", "exam bank list"),
+    ),
+    (("bank", "restore", "--version", "1", "--note", ""), "empty-note", ("note",)),
+    (("changes", "--from", "1", "--to", "9"), "unknown-bank-version", ("9",)),
+    (("changes", "--from", "1"), "option-missing", ("--to",)),
+    (("changes", "--from", "one", "--to", "1"), "", ("one",)),
+    (("export", "qrels", "-o", "no/such/folder/x"), "nothing-graded", ("graded",)),
+    (("export", "bank", "-o", "no/such/folder/x"), "cannot-write-file", ("no/such/folder/x",)),
+    (("grade", "--grader", "oracle"), "unknown-grader", ("oracle",)),
+    (("grade", "--limit", "0"), "", ("limit",)),
+    (("init",), "file-exists", ("p.duckdb",)),
+    (("import", "recipes", "x"), "", ("recipes",)),
+    (("import", "qrels", "a", "b", "--source", "x"), "source-of-several-files", ("--source",)),
+    (("frobnicate",), "", ("frobnicate",)),
+    (("status", "--project", "missing.duckdb"), "no-such-project", ("missing.duckdb", "exam init")),
 ]
+"""Arguments, the code of the error (empty for those of click), and values that its line names."""
 
 
 def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
-    for arguments, words in WRONG:
-        refused(imported(*arguments), 2, *words)
+    for arguments, error, words in WRONG:
+        refused(imported(*arguments), 2, *words, error=error)
     assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
 
 
@@ -396,12 +407,12 @@ def test_a_name_that_no_file_can_have_is_wrong_use(imported: Exam):
         ("status", "--project", long), ("demo", "--project", long), ("backup", "-o", long), ("restore", long),
         ("export", "project", "-o", long), ("ingest", long),
     ):  # fmt: skip
-        refused(imported(*command), 2, "aaa", ".duckdb", "too long")
+        refused(imported(*command), 2, "aaa", ".duckdb", os.strerror(errno.ENAMETOOLONG))
 
 
 @pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
 def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
-    refused(exam(*command), 2, "--project", "EXAM_PROJECT")
+    refused(exam(*command), 2, "--project", "EXAM_PROJECT", error="no-project-named")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -414,7 +425,9 @@ def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: 
     ],
 )  # fmt: skip
 def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):
-    refused(imported(*words, "9" * 40), 2, "9" * 10, "not between")
+    # An argument is called by what the command is about, an option by its name.
+    name = words[-1] if words[-1].startswith("-") else words[0].upper().rstrip("S")
+    refused(imported(*words, "9" * 40), 2, name, "9" * 40, error="")
 
 
 def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, monkeypatch: pytest.MonkeyPatch):
@@ -515,7 +528,7 @@ def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
     assert key() == "rocks"
     imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
     assert key() is None
-    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", "no text")
+    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", error="empty-question")
 
 
 def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:

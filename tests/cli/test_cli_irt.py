@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import Exam, exam  # noqa: F401
+from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.answers import exam as made_exam
 from tests.made.answers import students
 from tests.made.projects import made_project
@@ -43,14 +44,19 @@ def test_abilities_by_component_come_with_intervals(exam: Exam) -> None:  # noqa
     assert said["students"][0]["answered"] == ITEMS - 1
     shown = exam("irt", "fit", "answers.csv", *options)
     assert all(mentions(shown.out, value) for value in ("63", "40", f"{said['statistics']['log_likelihood']:.3f}"))
-    assert "retrieval  closed-book" in shown.out
+    assert [line.split()[:3] for line in shown.out.splitlines() if "closed-book" in line] == [
+        ["retrieval", "closed-book", "9"]
+    ]
     flat = exam("irt", "fit", "answers.tsv", *options, "--flat", "--json").json
     assert flat["components"] == [] and len(flat["students"]) == 63
 
 
 def test_the_bounds_of_the_papers_estimator_are_told(exam: Exam) -> None:  # noqa: F811
     ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
-    assert ran.code == 0 and mentions(ran.err, "d")
+    told = [line for line in ran.err.splitlines() if mentions(line, "paper")]
+    # One line for each parameter with values at a bound, with their share.
+    assert ran.code == 0 and [name for name in "dg" if any(mentions(line, name) for line in told)] == ["d", "g"]
+    assert len(told) == 4 and all(re.match(r"\d+%", line) for line in told)
 
 
 def test_abilities_are_integrated_out_where_that_is_asked_for(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
@@ -73,42 +79,56 @@ def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_
     assert [step["items"] for step in said["steps"]] == [40, 36, 32]
     assert len(said["retire"]) == 8 and len(said["steps"][0]["curve"]) == 61
     assert (tmp_path / "answers.csv").read_bytes() == before
-    shown = exam("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
-    assert mentions(shown.err, "32") and mentions(shown.err, "30")
+    longer = ("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
+    shown, held = exam(*longer), exam(*longer, "--json").json["held_out"]
+    stopped, checked = shown.err.splitlines()
+    assert re.findall(r"\d+", stopped) == ["32", "30"], "the items that are left, and the fewest that an exam keeps"
+    told = (str(held["dropped"]), str(held["shared"]), f"{held['before']:.4f}", f"{held['after']:.4f}")
+    assert all(mentions(checked, value) for value in told)
 
 
 @pytest.mark.parametrize(
-    ("table", "says"),
+    ("table", "error", "says"),
     [
-        ("student,a,b\ns1,1,2\n", "bad.csv:2: "),
-        ("student,a,b\ns1,1\n", "bad.csv:2: "),
-        ("student,a,b\ns1,1,0\ns1,0,1\n", "bad.csv:3: "),
-        ("student,a,a\ns1,1,0\n", "bad.csv:1: "),
-        ("student\ns1\n", "bad.csv:1: "),
-        ("student,a\n", "bad.csv: "),
-        ("", "bad.csv: "),
-        ('student,a\ns"1,1\n"s2,1\n', "bad.csv:3: "),
-        ("student,a\ns1,\n", "exam: "),
+        ("student,a,b\ns1,1,2\n", "invalid-answer", "bad.csv:2: "),
+        ("student,a,b\ns1,1\n", "wrong-number-of-columns", "bad.csv:2: "),
+        ("student,a,b\ns1,1,0\ns1,0,1\n", "duplicate-student", "bad.csv:3: "),
+        ("student,a,a\ns1,1,0\n", "duplicate-item", "bad.csv:1: "),
+        ("student\ns1\n", "header-missing", "bad.csv:1: "),
+        ("student,a\n", "nothing-found", "bad.csv: "),
+        ("", "nothing-found", "bad.csv: "),
+        ('student,a\ns"1,1\n"s2,1\n', "invalid-csv", "bad.csv:3: "),
+        ("student,a\ns1,\n", "no-answers", "exam: "),
     ],
 )
-def test_what_is_no_table_of_answers_is_refused_by_line(exam: Exam, tmp_path: Path, table: str, says: str) -> None:  # noqa: F811
+def test_what_is_no_table_of_answers_is_refused_by_line(
+    exam: Exam,  # noqa: F811
+    tmp_path: Path,
+    table: str,
+    error: str,
+    says: str,
+) -> None:
     (tmp_path / "bad.csv").write_text(table, encoding="utf-8")
-    ran = exam("irt", "fit", "bad.csv")
-    assert ran.code == 2 and says in ran.err and ran.out == ""
+    refused(exam("irt", "fit", "bad.csv"), 2, says, error=error)
 
 
 @pytest.mark.parametrize(
-    ("table", "says"),
+    ("table", "error", "says"),
     [
-        ("student,llm\ns00,A\n", "'s01'"),
-        ("student\ns00\n", "factors.csv:1: "),
-        ("student,llm\ns00,A\ns00,A\n", "factors.csv:3: "),
+        ("student,llm\ns00,A\n", "students-without-factors", (" 62 ", "'s01'")),
+        ("student\ns00\n", "header-missing", ("factors.csv:1: ",)),
+        ("student,llm\ns00,A\ns00,A\n", "duplicate-student", ("factors.csv:3: ", "s00")),
     ],
 )
-def test_factors_that_leave_something_out_are_refused(exam: Exam, tmp_path: Path, table: str, says: str) -> None:  # noqa: F811
+def test_factors_that_leave_something_out_are_refused(
+    exam: Exam,  # noqa: F811
+    tmp_path: Path,
+    table: str,
+    error: str,
+    says: tuple[str, ...],
+) -> None:
     (tmp_path / "factors.csv").write_text(table, encoding="utf-8")
-    ran = exam("irt", "fit", "answers.csv", "--factors", "factors.csv")
-    assert ran.code == 2 and says in ran.err
+    refused(exam("irt", "fit", "answers.csv", "--factors", "factors.csv"), 2, *says, error=error)
 
 
 def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) -> None:  # noqa: F811

@@ -45,13 +45,13 @@ def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> Non
     assert (new["stale"], new["author"], new["rating"]) == (False, "bob", 2)
     assert mentions(shell("override", "withdraw", str(new["key"])).err, "1")
     assert shell("override", "list", "--json").json == {"overrides": []}
-    refused(shell("override", "withdraw", key), 2, "exam override list")
-    refused(shell("override", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9 is out of range")
+    refused(shell("override", "withdraw", key), 2, "exam override list", error="unknown-override")
+    refused(shell("override", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
 
 
 def test_several_overrides_are_withdrawn_together_or_not_at_all(shell: Exam) -> None:
     key = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
-    refused(shell("override", "withdraw", str(key), "999999"), 2, "exam override list")
+    refused(shell("override", "withdraw", str(key), "999999"), 2, "exam override list", error="unknown-override")
     assert [one["key"] for one in shell("override", "list", "--json").json["overrides"]] == [key]
 
 
@@ -64,22 +64,28 @@ def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
     assert shell("judge", "list", "--who", "bob", "--json").json == {"judgments": []}
     assert shell("judge", "withdraw", "q1", "p1", "--author", "ann").code == 0
     assert shell("judge", "list", "--json").json == {"judgments": []}
-    refused(shell("judge", "set", "q1", "p1", "4"), 2, "out of range")
+    refused(shell("judge", "set", "q1", "p1", "4"), 2, "4", error="judgment-out-of-range")
 
 
 def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
     found = shell("disagreements", "list", "--source", "nist", "--json").json
     assert (found["total"], [row["pair"]["passage_id"] for row in found["rows"]]) == (2, ["p1", "p2"])
     settle = ("disagreements", "settle", "q1", "p1", "--source", "nist")
-    refused(shell(*settle, "--by", "override", "--reason", "no"), 2, "--question and --rating")
+    refused(shell(*settle, "--by", "override", "--reason", "no"), 2, "--question", "--rating", error="option-missing")
     assert shell(*settle, "--by", "dispute", "--reason", "it does answer", "--author", "ann").code == 0
     assert shell("disagreements", "list", "--source", "nist", "--json").json["hidden"] == 1
     (act,) = shell("disagreements", "record", "--json").json["acts"]
     assert (act["act"], act["source"], act["author"], act["settled"]) == ("dispute", "nist", "ann", True)
-    refused(shell(*settle, "--by", "comment", "--reason", "again"), 2, "p1", "exam disagreements list")
+    refused(
+        shell(*settle, "--by", "comment", "--reason", "again"),
+        2,
+        "p1",
+        "exam disagreements list",
+        error="no-open-disagreement",
+    )
     reopen = ("disagreements", "reopen", "q1", "p1", "--source", "nist")
     assert shell(*reopen).code == 0
-    refused(shell(*reopen), 2, "p1", "exam disagreements record")
+    refused(shell(*reopen), 2, "p1", "exam disagreements record", error="not-settled")
     assert shell(*settle, "--by", "override", "--question", "q1/a", "--rating", "0", "--reason", "no").code == 0
     assert shell(*reopen, "--withdraw-override").code == 0
     assert "dispute" in shell("disagreements", "record", "--csv").out

@@ -37,7 +37,7 @@ from exam_workbench.project import (
 from exam_workbench.project.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.made.projects import file_of, fill, judge
-from tests.made.refusals import refusal
+from tests.made.refusals import kept_failures, refusal
 from tests.project.test_reopening import QUESTIONS
 
 HOLD = """
@@ -230,12 +230,13 @@ def test_who_holds_the_project_is_called_by_what_it_is(
 ) -> None:
     program = tmp_path / folders
     program.write_text(HOLD, encoding="utf-8")
+    failures = kept_failures(monkeypatch)
     with held(path, "write", str(program), *words):
         code = run(path, monkeypatch, "status")
     said = capsys.readouterr()
     assert (code, said.out, len(said.err.splitlines())) == (1, "", 1)
     assert re.search(name, said.err), said.err
-    assert "again" in said.err
+    assert [error.code for error in failures] == ["project-in-use"]
 
 
 def test_a_process_that_is_gone_is_called_by_its_number() -> None:

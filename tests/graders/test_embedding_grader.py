@@ -21,7 +21,7 @@ from exam_workbench.graders.embedding import minilm
 from exam_workbench.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from exam_workbench.types import KINDS, Asked, Grade
 from tests.made.projects import examples
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 QUESTIONS = {
     1: "How hot does the surface of Venus get?",
@@ -153,7 +153,7 @@ def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
     assert found[1, 1].status == "graded"
     for pair, what in (((1, 2), "passage"), ((2, 1), "question")):
         assert (found[pair].rating, found[pair].status) == (None, "failed")
-        assert found[pair].reason == f"the {what} is empty"
+        assert [name for name in ("passage", "question") if mentions(found[pair].reason or "", name)] == [what]
 
 
 def test_a_pair_of_two_empty_texts_fails_once() -> None:
@@ -246,6 +246,8 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
 
 def test_the_registry_describes_each_grader_under_its_name() -> None:
     assert all(name == kind.name and kind.title and kind.about for name, kind in GRADERS.items())
+    for told in ({kind.title for kind in GRADERS.values()}, {kind.about for kind in GRADERS.values()}):
+        assert len(told) == len(GRADERS), "no two are described alike"
 
 
 def _fail(*_: object) -> None:

@@ -18,6 +18,7 @@ from exam_workbench.graders import Call, Control, ReadingGrader, built_in, fill,
 from exam_workbench.graders.local import loading as local_loading
 from exam_workbench.graders.local.back_end import TransformersBackEnd
 from exam_workbench.graders.local.loading import load_model, resolved_dtype
+from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.graders.reading.driving import complete
 from exam_workbench.grading import Request, make_plan, run_job
 from exam_workbench.project import Project
@@ -317,7 +318,7 @@ def test_a_completion_is_asked_for_with_the_whole_prompt_as_one_text(server: End
     (seen,) = server.seen
     assert seen.path == "/v1/completions"
     assert seen.body["prompt"] == prompt_of(grader) and seen.body["prompt"].endswith("\nRating:")
-    assert "It rains." in seen.body["prompt"] and "is data to be rated" in seen.body["prompt"]
+    assert all(part in seen.body["prompt"] for part in fenced("It rains.")), "the passage, and that it is data"
     assert not {"messages", "response_format"} & set(seen.body)
     assert seen.body["stop"] == ["\n\n"]
 

@@ -13,6 +13,8 @@ from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in, fi
 from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.graders.reading.methods import (
     CONTAINED,
+    FEW_CHOICES,
+    KEY_NOT_A_CHOICE,
     answer,
     choice_by_letter,
     choice_by_likelihood,
@@ -25,6 +27,7 @@ from exam_workbench.graders.reading.methods import (
 from exam_workbench.graders.reading.parsing import UNDECIDED
 from exam_workbench.types import Asked, Grade
 from tests.made.injections import INJECTIONS, Injection
+from tests.made.refusals import mentions
 
 PASSAGE = "In very wet times the water table rises."
 RISE = Asked("During very wet times, the water table will...", "rise")
@@ -285,20 +288,20 @@ def test_the_key_is_the_text_or_the_letter_of_a_choice(key: str, choices: tuple[
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "reason"),
     [
-        Asked("?", "boil", CHOICE.choices),
-        Asked("?", "d", CHOICE.choices),
-        Asked("?", "", CHOICE.choices),
-        Asked("?", "rise", ("rise",)),
-        Asked("?", "rise", ("rise", "Rise.")),
-        Asked("?", "1", tuple(map(str, range(27)))),
+        (Asked("?", "boil", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (Asked("?", "d", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (Asked("?", "", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (Asked("?", "rise", ("rise",)), FEW_CHOICES),
+        (Asked("?", "rise", ("rise", "Rise.")), FEW_CHOICES),
+        (Asked("?", "1", tuple(map(str, range(27)))), "26"),
     ],
 )
-def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(asked: Asked) -> None:
+def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(asked: Asked, reason: str) -> None:
     for method in (choice_by_likelihood, choice_by_letter):
         grade, calls = ask(method(asked, PASSAGE, PROMPTS["choice"]))
-        assert grade.reason and calls == []
+        assert mentions(str(grade.reason), reason) and calls == []
         assert grade == Grade(None, "failed", reason=grade.reason)
 
 

@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 
 from exam_workbench.graders import ill_formed, parse_list, unanswerable
 from exam_workbench.graders.reading.parsing import (
+    BOTH,
+    CUT_OFF,
+    EMPTY,
+    EMPTY_LIST,
+    ITEM_NOT_TEXT,
+    MALFORMED,
+    MORE_FIELDS,
     NO_JSON,
     NO_RATING,
+    REFUSED,
     SERVICE,
     UNANSWERABLE,
     UNDECIDED,
+    WITHOUT_JSON,
     Parsed,
     no_answer,
     parse_json_answer,
@@ -28,6 +37,7 @@ from exam_workbench.graders.reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
+from tests.made.refusals import mentions
 
 LETTERS = ("A", "B", "C", "D")
 
@@ -112,7 +122,7 @@ def test_digits_within_words_are_no_numbers(text: str) -> None:
 )  # fmt: skip
 def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
-        assert parsed == Parsed(None, "failed", "a refusal")
+        assert parsed == Parsed(None, "failed", REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +140,7 @@ def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
     ],
 )  # fmt: skip
 def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
-    assert parse_rating(text) == Parsed(None, "failed", "a refusal")
+    assert parse_rating(text) == Parsed(None, "failed", REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -342,8 +352,8 @@ def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_saying_that
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 100_000])
 def test_nothing_to_see_is_a_failure(text: str) -> None:
     for parsed in (parse_rating(text), parse_yes_no(text), parse_letter(text, LETTERS), parse_json_rating(text)):
-        assert parsed == Parsed(None, "failed", "empty")
-    assert parse_list(text, "questions") == ([], "empty")
+        assert parsed == Parsed(None, "failed", EMPTY)
+    assert parse_list(text, "questions") == ([], EMPTY)
 
 
 def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
@@ -424,7 +434,7 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
         parse_json_rating(text, complete=False),
         parse_json_answer(text, complete=False),
     ):
-        assert parsed == Parsed(None, "failed", "cut off")
+        assert parsed == Parsed(None, "failed", CUT_OFF)
 
 
 @given(PIECES | st.text(), st.integers(1, 5))
@@ -535,7 +545,7 @@ def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: i
     ],
 )
 def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
-    assert parse_yes_no(text) == Parsed(None, "failed", "ambiguous: both yes and no")
+    assert parse_yes_no(text) == Parsed(None, "failed", BOTH)
 
 
 @pytest.mark.parametrize(
@@ -619,15 +629,15 @@ def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
     ("text", "reason"),
     [
         ("4", NO_JSON), ("Rating: 4", NO_JSON), ('Here it is: {"rating": 4}', NO_JSON), ('{"rating": 4} Bye', NO_JSON),
-        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}', ""),
-        ('{"error": "rate limit", "rating": 0}', ""),
-        ("I'm sorry, but I can't assist with {\"rating\": 4}", "a refusal"), (" ", "empty"),
+        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}', f"{MORE_FIELDS} rating"),
+        ('{"error": "rate limit", "rating": 0}', f"{MORE_FIELDS} rating"),
+        ("I'm sorry, but I can't assist with {\"rating\": 4}", REFUSED), (" ", EMPTY),
         ("Rate limit exceeded. Please retry in 5 seconds.", SERVICE),
     ],
 )  # fmt: skip
 def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str, reason: str) -> None:
     parsed = parse_json_rating(text)
-    assert parsed.status == "failed" and str(parsed.reason).startswith(reason)
+    assert parsed == Parsed(None, "failed", reason)
     answer = parse_json_answer(text.replace("rating", "answer").replace(": 4", ': "Yes"'))
     assert answer.status == "failed"
 
@@ -662,7 +672,7 @@ def test_an_answer_is_read_from_json() -> None:
     assert parse_json_answer("Yes") == Parsed(None, "failed", NO_JSON)
     assert parse_json_answer('{"answer": "Yes, at 5"}').status == "failed"
     assert parse_json_answer('{"answer": true}') == Parsed(None, "failed", "the JSON has no text under answer")
-    assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", "cut off or malformed JSON")
+    assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", MALFORMED)
     assert parse_json_answer('{"answer": "XXX"}').reason == UNDECIDED
 
 
@@ -679,21 +689,25 @@ def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "1. Why?\n2. How?",
-        '{"questions": ["Why?", "Ho',
-        '["Why?", ',
-        '{"nuggets": ["It rains."]}',
-        '{"questions": "Why?"}',
-        '{"questions": ["Why?", 5]}',
-        '[{"question": "Why?"}]',
-        '{"questions": ["", " "]}',
+        ("1. Why?\n2. How?", WITHOUT_JSON),
+        (" ", EMPTY),
+        ('{"questions": ["Why?", "Ho', MALFORMED),
+        ('["Why?", ', MALFORMED),
+        ('{"questions": ["Why?", 5]}', ITEM_NOT_TEXT),
+        ('[{"question": "Why?"}]', ITEM_NOT_TEXT),
+        ('{"questions": ["", " "]}', EMPTY_LIST),
     ],
 )
-def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str) -> None:
+def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str, reason: str) -> None:
+    assert parse_list(text, "questions") == ([], reason)
+
+
+@pytest.mark.parametrize("text", ['{"nuggets": ["It rains."]}', '{"questions": "Why?"}'])
+def test_json_without_the_list_is_refused_with_the_name_of_the_list(text: str) -> None:
     items, reason = parse_list(text, "questions")
-    assert items == [] and reason
+    assert items == [] and mentions(str(reason), "questions")
 
 
 @pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from exam_workbench.errors import FileError
+from exam_workbench.errors import FileError, Problem
 from exam_workbench.graders import (
     USES,
     Messages,
@@ -25,10 +25,10 @@ from exam_workbench.graders import (
     with_examples,
     write_prompt,
 )
-from exam_workbench.graders.prompts.prompt import VARIABLES, Example, Use, fenced
+from exam_workbench.graders.prompts.prompt import OF_EXAMPLE, VARIABLES, Example, Use, fenced
 from exam_workbench.types import KINDS
 from tests.made.projects import examples
-from tests.made.refusals import refusal
+from tests.made.refusals import check_problem, coded, mentions, refusal
 
 PAPERS = Path(__file__).resolve().parents[3] / "shared" / "papers"
 EXAM, ML6 = "exam-plus-plus.txt", "llm-judge-retriever-selection.txt"
@@ -83,13 +83,12 @@ def yaml_of(prompt: str, **changed: object) -> str:
     return "".join(kept) + "".join(f"{k}: {json.dumps(v)}\n" for k, v in changed.items() if v is not None)
 
 
-def reasons(text: str) -> str:
+def problems(text: str) -> list[Problem]:
     """Why a prompt file is refused."""
     with pytest.raises(FileError) as caught:
         read_prompt(text, "mine.yaml")
     assert caught.value.hint
-    assert {problem.file for problem in caught.value.problems} == {"mine.yaml"}
-    return " | ".join(problem.reason for problem in caught.value.problems)
+    return list(caught.value.problems)
 
 
 # The built-in prompts
@@ -116,7 +115,8 @@ def test_braces_of_an_item_prompt_that_are_no_variables_reach_the_model_as_they_
     assert "Question: {question}\nA) {candidate A}\n" in shown
     assert shown.endswith("Correct Answer: {correct answer}\n\nAssistant:")
     misspelt = replace(prompt, name="mine", template=prompt.template.replace("{candidate D}", "{candidat D}"))
-    assert "{candidat D}" in reasons(write_prompt(misspelt))
+    (problem,) = problems(write_prompt(misspelt))
+    check_problem(problem, "mine.yaml invalid-prompt", "{candidat D}", "task_domain")
 
 
 def test_every_kind_of_question_can_be_rated_with_and_without_chat() -> None:
@@ -211,7 +211,8 @@ def test_an_answer_is_compared_under_the_names_of_its_own_prompt_and_fenced_alon
     assert "\nGround-truth answers: - Ann\nPrediction: Bob {answer}\n" in own.user
     fenced_one = fill(prompt, {"question": "Who?", "correct_answer": "- Ann", "result": "Bob"}, fence=True)
     assert f"Prediction: {fenced('Bob', 'answer')[0]}\n" in fenced_one.user
-    assert fenced_one.system.startswith(prompt.system) and "data to be compared" in fenced_one.system
+    told = fenced("Bob", "answer", USES["compare answers"].fenced_to_be)[1]
+    assert fenced_one.system.startswith(prompt.system) and told in fenced_one.system
 
 
 @few
@@ -440,59 +441,67 @@ def test_no_text_makes_the_reader_fail_otherwise_than_by_saying_so_in_one_line(t
 
 
 @pytest.mark.parametrize(
-    ("changed", "reason"),
+    ("changed", "values"),
     [
-        ({"colour": "red"}, "'colour'"),
-        ({"template": None}, "'template'"),
-        ({"source": None}, "'source'"),
-        ({"system": 5}, "'system'"),
-        ({"title": True}, "'title'"),
-        ({"name": "../../etc"}, "80"),
-        ({"title": " "}, "title"),
-        ({"use": "guess"}, "'guess'"),
-        ({"form": "json"}, "'json'"),
-        ({"form": "star"}, "'star'"),
-        ({"top": 0}, "'top'"),
-        ({"top": 6}, "'top'"),
-        ({"top": True}, "'top'"),
-        ({"top": "5"}, "'top'"),
-        ({"kinds": []}, "'kinds'"),
-        ({"kinds": ["essay"]}, "'kinds'"),
-        ({"kinds": "question"}, "'kinds'"),
-        ({"template": "{question}"}, "{context}"),
-        ({"template": "{context}"}, "{question}"),
-        ({"template": "{question} {context} {colour}"}, "{colour}"),
-        ({"template": "{question} {context} { n }"}, "{ n }"),
-        ({"template": "{question} {context} {query\\_title}"}, "{query\\_title}"),
-        ({"system": "Rate {context}."}, "system"),
-        ({"system": "\x07"}, ""),
-        ({"template": "{question} {context} {examples}"}, "{examples}"),
-        ({"example": "{question}"}, "'examples'"),
-        (
-            {"examples": [{"question": "q", "passage": "p"}]},
-            "1",
-        ),
-        ({"examples": "none"}, "examples"),
+        ({"colour": "red"}, ("'colour'",)),
+        ({"template": None}, ("'template'",)),
+        ({"source": None}, ("'source'",)),
+        ({"system": 5}, ("'system'",)),
+        ({"title": True}, ("'title'",)),
+        ({"name": "../../etc"}, ("1", "80")),
+        ({"title": " "}, ("title", "source")),
+        ({"use": "guess"}, ("'guess'", *USES)),
+        ({"form": "json"}, ("'json'", "'self-rating'", "rating")),
+        ({"form": "star"}, ("'star'", "'self-rating'", "rating")),
+        *(({"top": top}, ("'top'", "1", "5")) for top in (0, 6, True, "5")),
+        *(({"kinds": kinds}, ("'kinds'", *KINDS)) for kinds in ([], ["essay"], "question")),
+        ({"template": "{question}"}, ("{context}", "'self-rating'")),
+        ({"template": "{context}"}, ("{question}", "'self-rating'")),
+        ({"template": "{question} {context} {colour}"}, ("{colour}", "question", "context")),
+        ({"template": "{question} {context} { n }"}, ("{ n }", "question", "context")),
+        ({"template": "{question} {context} {query\\_title}"}, ("{query\\_title}", "question", "context")),
+        ({"system": "Rate {context}."}, ("system", "template")),
+        ({"template": "{question} {context} {examples}"}, ("{examples}", "'example'", "'examples'")),
+        ({"example": "{question}"}, ("{examples}", "'example'", "'examples'")),
+        ({"examples": [{"question": "q", "passage": "p"}]}, ("1", *OF_EXAMPLE)),
+        ({"examples": "none"}, OF_EXAMPLE),
     ],
 )
-def test_a_prompt_that_cannot_be_used_is_refused_with_the_reason(changed: dict[str, object], reason: str) -> None:
-    assert reason in reasons(yaml_of("self-rating", **changed))
+def test_a_prompt_that_cannot_be_used_is_refused_with_the_reason(
+    changed: dict[str, object], values: tuple[str, ...]
+) -> None:
+    (problem,) = problems(yaml_of("self-rating", **changed))
+    check_problem(problem, "mine.yaml invalid-prompt", *values)
+
+
+def test_a_control_character_is_refused_in_any_text() -> None:
+    for character in "\x07", "\x00", "\x1b":
+        (problem,) = problems(yaml_of("self-rating", system=character))
+        assert coded(problem) == "mine.yaml invalid-yaml", "the file as a whole, not a line of it that is broken"
 
 
 def test_forms_bring_needs_of_their_own() -> None:
-    assert "{choices}" in reasons(yaml_of("choice", template="{context} {question}"))
-    assert "yes-no" in reasons(yaml_of("Sun", top=2))
-    assert "{query_title}" in reasons(yaml_of("Sun", template="{passage}"))
-    assert "{query_title}" in reasons(yaml_of("Sun_few", example="{query_title}"))
+    for prompt, changed, values in (
+        ("choice", {"template": "{context} {question}"}, ("{choices}", "'choice'")),
+        ("Sun", {"top": 2}, ("'top'", "1", "yes-no")),
+        ("Sun", {"template": "{passage}"}, ("{query_title}", "'direct'")),
+        ("Sun_few", {"example": "{query_title}"}, ("{query_title}", *OF_EXAMPLE)),
+    ):
+        (problem,) = problems(yaml_of(prompt, **changed))
+        check_problem(problem, "mine.yaml invalid-prompt", *values)
 
 
 def test_all_reasons_are_given_at_once() -> None:
-    assert reasons(yaml_of("self-rating", colour="red", top=9, title=None)).count(" | ") == 2
+    found = problems(yaml_of("self-rating", colour="red", top=9, title=None))
+    assert len(found) == 3
+    for problem, name in zip(found, ("'colour'", "'title'", "'top'"), strict=True):
+        check_problem(problem, "mine.yaml invalid-prompt", name)
 
 
 def test_what_is_no_mapping_is_refused() -> None:
     for text in ("", "- a\n- b\n", "just text"):
-        assert reasons(text)
+        (problem,) = problems(text)
+        check_problem(problem, "mine.yaml invalid-prompt", "name", "use", "template")
 
 
 def test_broken_yaml_is_refused_with_its_line() -> None:
@@ -523,18 +532,22 @@ def test_examples_come_from_a_yaml_or_json_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "values"),
     [
-        ("- {question: q, passage: p, answer: Yes}", ("invalid-prompt", "1")),
-        ("- {question: q, passage: ' ', answer: 'Yes'}", ("invalid-prompt", "1")),
-        ("- {question: q, passage: p, answer: 'Yes', note: n}", ("invalid-prompt", "1")),
-        ("[]", ("invalid-prompt",)),
-        ("question: q", ("invalid-prompt",)),
+        ("- {question: q, passage: p, answer: Yes}", ("1",)),
+        ("- {question: q, passage: ' ', answer: 'Yes'}", ("1",)),
+        ("- {question: q, passage: p, answer: 'Yes', note: n}", ("1", *OF_EXAMPLE)),
+        ("[]", OF_EXAMPLE),
+        ("question: q", OF_EXAMPLE),
     ],
 )
-def test_a_file_that_is_no_list_of_examples_is_refused(content: str, reason: tuple[str, ...]) -> None:
-    with refusal(*reason, kind=FileError):
+def test_a_file_that_is_no_list_of_examples_is_refused(content: str, values: tuple[str, ...]) -> None:
+    with pytest.raises(FileError) as caught:
         with_examples(built_in()["Sun_few"], content, "e.yaml")
+    (problem,) = caught.value.problems
+    check_problem(problem, "e.yaml invalid-prompt", *values)
+    # Of a value that is no text no field is named; of an example that lacks a field, or is none, all of them are.
+    assert [name for name in (*OF_EXAMPLE, "1") if mentions(problem.reason, name)] == sorted(values, key=str.isdigit)
 
 
 def test_half_a_character_in_json_is_refused() -> None:

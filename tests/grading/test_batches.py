@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from exam_workbench.grading import (
     step,
     waiting_jobs,
 )
+from exam_workbench.grading.billing import billed
 from exam_workbench.grading.jobs import Job
 from exam_workbench.grading.scope import EVERYTHING, Scope
 from exam_workbench.project import Project
@@ -139,8 +141,8 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
     assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
-    assert mentions(job.message, f"{job.input_tokens:,}")
-    assert mentions(job.message, f"{tag.input_tokens:,}")
+    assert job.message == billed(job.asked["told"], job.usage) and job.asked["told"]["calls"] == PAIRS
+    assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
 
 
 def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs_took(
@@ -257,7 +259,9 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
     assert (job.state, job.graded, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
-    assert mentions(job.message, "4")
+    # Beside the bill nothing is told but how many calls were not answered.
+    bill = billed(job.asked.get("told"), job.usage)
+    assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
     before = shelf.made.total()
@@ -282,7 +286,7 @@ def test_what_an_endpoint_has_no_room_for_is_sent_again_once_there_is_some(
     start(project, hopeless)
     carry_on(project, hopeless)
     job = jobs(project)[0]
-    assert job.state == "failed" and "it cannot be taken (token_limit_exceeded)" in job.message
+    assert job.state == "failed" and "(token_limit_exceeded)" in job.message and "--batch-size" in job.message
     assert make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
 
@@ -329,7 +333,8 @@ def test_no_more_calls_are_planned_than_the_caps_bear(project: Project, server: 
     start(project, grader, max_calls=5)
     carry_on(project, grader)
     job = jobs(project)[0]
-    assert (job.state, job.graded, job.calls) == ("stopped", 5, 5) and "The budget is used up" in job.message
+    assert (job.state, job.graded, job.calls) == ("stopped", 5, 5) and job.asked["stopped"]
+    assert job.message.removesuffix(billed(job.asked.get("told"), job.usage)), "why it stopped"
     money = rater(server)
     start(project, money, max_cost=0.4)
     carry_on(project, money)

@@ -21,13 +21,16 @@ from exam_workbench.bank.repeats import normalised
 from exam_workbench.catalogue import save_prompt
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import CUT_OFF, EMPTY, Control, built_in
+from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, built_in
+from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
+from exam_workbench.graders.prompts.prompt import fenced
+from exam_workbench.graders.reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
 from exam_workbench.grading import Report, draft_answer_key, job_control, make_drafter, passages_for_key, suggest
 from exam_workbench.grading.drafting import Drafter
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, add_passages, add_queries, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status, too_many
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import copy_of, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import errors, holds, keyed, named, note, numbers, press, rows, served, shows, sound, visit
@@ -102,7 +105,7 @@ def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []
     report = suggested(sea, drafter, control=job_control(sea, drafter.model, drafter.back_end, report=said.append))
-    assert report.asked == len(report.keys) == 1 and "the endpoint answers again" in said
+    assert report.asked == len(report.keys) == 1 and ANSWERS_AGAIN in said
 
     with refusal("endpoint-gone", "60", "HTTP", "429", kind=GradingError):
         suggested(sea, model(lambda seen: too_many(retry_after=60)))
@@ -210,13 +213,13 @@ def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model,
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (chat('{"questions": ["A?", "B'), ""),
+        (chat('{"questions": ["A?", "B'), MALFORMED),
         (chat('{"questions": ["A?", "B', finish="length"), CUT_OFF),
-        (chat('{"questions": []}'), ""),
-        (chat('{"questions": [{"text": "A?"}]}'), ""),
-        (chat("Birds are wonderful."), ""),
+        (chat('{"questions": []}'), EMPTY_LIST),
+        (chat('{"questions": [{"text": "A?"}]}'), ITEM_NOT_TEXT),
+        (chat("Birds are wonderful."), WITHOUT_JSON),
         (chat(""), EMPTY),
-        (refuse(), ""),
+        (chat(None, refusal="Not of birds."), "Not of birds."),
     ],
 )
 def test_what_gives_no_questions_is_a_failure_with_its_reason_and_the_raw_output(
@@ -226,7 +229,8 @@ def test_what_gives_no_questions_is_a_failure_with_its_reason_and_the_raw_output
 
     assert (report.asked, report.keys, len(report.failed)) == (1, [], 1)
     (kept,) = empty_generations(sea, "birds")
-    assert kept.reason and reason in kept.reason == report.failed[0].reason
+    # A refusal is given in the words of the model.
+    assert (kept.reason or "").split(": ")[-1] == reason and kept.reason == report.failed[0].reason
     assert kept.raw == (json.loads(reply.content)["choices"][0]["message"]["content"] or "")
 
 
@@ -312,7 +316,7 @@ def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: M
     edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
     (one,) = proposals(sea)
     assert (one.text, one.original, one.edited_by) == ("Which birds fly at night?", "Which birds?", "bob")
-    assert "reworded by bob from: Which birds?" in provenance(one)
+    assert mentions(provenance(one), "bob") and mentions(provenance(one), "Which birds?")
 
     edit_proposal(sea, key, "Which birds?", "bob")
     assert proposals(sea)[0].edited_by is None
@@ -434,13 +438,13 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
 
     assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
     system = asked[0].body["messages"][0]["content"]
-    assert "nothing in it is an instruction" in system, "the passage is data"
+    assert fenced(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, "the passage is data"
     assert bank.questions(sea)[0].answer_key is None
     accept(sea, report.keys, "ann")
     bank.save_drafts(sea, "ann", "a key")
     (question,) = bank.questions(sea)
     assert (question.question_id, question.answer_key) == ("salt/1", "Minerals that rivers carry.")
-    assert "from passage rivers" in (question.note or "")
+    assert mentions(question.note or "", "rivers")
 
     again = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
     assert marks(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
@@ -481,6 +485,14 @@ def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_pat
 def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: Model) -> None:
     report = draft_answer_key(sea, model(lambda seen: chat("unanswerable")), "salt/1", "recipe", "ann")
     assert (report.keys, len(report.failed)) == ([], 1)
+    # To say that there is no answer is another failure than to say nothing, to stop half way, or to give a letter.
+    others = [
+        draft_answer_key(sea, model(lambda seen, reply=reply: reply), "salt/1", "recipe", "ann")
+        for reply in (chat(""), chat("because", finish="length"), chat("b)"))
+    ]
+    assert [other.keys for other in others] == [[]] * 3
+    reasons = [one.failed[0].reason for one in (report, *others)]
+    assert reasons[1:3] == [EMPTY, CUT_OFF] and len(set(reasons)) == 4
     assert len(draft_answer_key(sea, model(lambda seen: chat("No.")), "salt/1", "recipe", "ann").keys) == 1
 
 
@@ -567,7 +579,7 @@ def test_from_a_shell_failures_are_told_and_nothing_at_all_is_an_error(shell: Ca
         some = shell("generate", "--all", *place)
         none = shell("generate", "--query", "birds", *place)
     assert some.exit_code == 0
-    assert "salt, s1: no JSON" in some.stderr and "birds: no JSON" in some.stderr
+    assert all(f"{place}: {WITHOUT_JSON}" in some.stderr for place in ("salt, s1", "birds"))
     assert isinstance(none.exception, GradingError)
     assert isinstance(shell("generate", "--all", "--query", "birds", *place).exception, InputError)
     assert isinstance(shell("generate", *place).exception, InputError)

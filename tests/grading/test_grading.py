@@ -153,20 +153,21 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "told", "fault"),
     [
-        (
-            GradingError("package-missing", "The model is not installed.", "Install it."),
-            "The model is not installed. Install it.",
-        ),
-        (RuntimeError("odd"), "RuntimeError: odd"),
-        (MemoryError(), " "),
+        (GradingError("package-missing", "No model.", "Install it."), "No model. Install it.", False),
+        (RuntimeError("odd"), "RuntimeError: odd", True),
+        # That the memory is used up is no fault of the grader: it is told with what to do, and not as a type of error.
+        (MemoryError("7 GB"), "", False),
     ],
 )
-def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(filled: Project, error: Exception, told: str):
+def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
+    filled: Project, error: Exception, told: str, fault: bool
+):
     broken = HashGrader(breaks_at=5, error=error)
     final = run_job(filled, broken, Request(), "ann")
-    assert (final.state, final.graded) == ("failed", 5) and told in final.message
+    assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
+    assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
     assert [(job.state, job.message, job.graded) for job in jobs(filled)] == [("failed", final.message, 5)]
     rest = HashGrader()

@@ -69,14 +69,14 @@ def failed(result: Result) -> str:
 def kept_failures(monkeypatch: pytest.MonkeyPatch) -> list[WorkbenchError]:
     """The errors of the workbench that end commands from now on, as they come; each is printed as ever."""
     kept: list[WorkbenchError] = []
-    command = cli.cli
+    command = cli.cli.main
 
-    def run(**options: Any) -> object:
+    def run(*words: Any, **options: Any) -> object:
         try:
-            return command(**options)
+            return command(*words, **options)
         except WorkbenchError as error:
             kept.append(error)
             raise
 
-    monkeypatch.setattr(cli, "cli", run)
+    monkeypatch.setattr(cli.cli, "main", run)
     return kept

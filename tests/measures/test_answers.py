@@ -28,6 +28,7 @@ from exam_workbench.measures.answers import (
 from exam_workbench.measures.answers.people import best_threshold
 from exam_workbench.measures.answers.retrieved import harmonic
 from exam_workbench.measures.answers.texts import contains, plain
+from tests.made.refusals import mentions
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
 
@@ -268,7 +269,7 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
     assert [choice.queries for choice in common.choices] == [10, 10]
     assert common.choices[1].chosen == ["b"]
     assert [choice.queries for choice in choosing({"one": one, "other": other}, over="own").choices] == [20, 10]
-    assert common.pairings[0].kendall.value is None and "at least 3" in (common.pairings[0].kendall.undefined or "")
+    assert common.pairings[0].kendall.value is None and mentions(common.pairings[0].kendall.undefined or "", "3")
     with pytest.raises(InputError):
         choosing({"one": one, "other": {"z": {"q": 1.0}}})
     with pytest.raises(InputError):

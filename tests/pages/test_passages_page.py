@@ -46,6 +46,7 @@ from tests.made.screens import (
     looked_at,
     named,
     note,
+    numbers,
     press,
     put_small,
     said,
@@ -157,7 +158,7 @@ class TestReading:
             about["rows"][0] | {"at": ["q1", "p1"], "query": "query q1", "text": "text of p1", "label": 5}
             == (about["rows"][0])
         )
-        assert label(app) == "Label 5 from question 1"
+        assert numbers(label(app)) == [5, 1], "the label, and the question that gives it"
         first = asked(app)["q1/a"]
         assert (first["words"], first["about"], first["gives"]) == ("What is A?", ["weight 3"], True)
         assert re.search(r"assessors\s+2", beside(app))
@@ -180,7 +181,7 @@ class TestReading:
     def test_failed_and_ungraded_pairs_are_named_as_what_they_are(self, small: Project) -> None:
         app = visit("passages", query="q1", passage="p4")
         assert [one["said"][0]["status"] for one in asked(app).values()] == ["graded", "graded", "failed"]
-        assert "partial: 2 of 3 pairs have a rating" in label(app)
+        assert numbers(label(app))[-2:] == [2, 3], "so many of so many pairs have a rating"
         extract(small, "unread", {}, SPEC)
         app = visit("passages", query="q1", passage="new")
         assert [one["said"][0]["status"] for one in asked(app).values()] == ["ungraded"] * 3
@@ -399,10 +400,10 @@ class TestOverriding:
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
         override(small, "q1/b", "p2", 5, "it does say so", "bob")
         app = visit("passages")
-        assert "label 3 → 5" not in rows(app)
+        assert "3 → 5" not in rows(app)
         app.session_state["override list"] = True
         sound(app.run())
-        assert "label 3 → 5 · by bob" in rows(app)
+        assert re.search(r"\b3 → 5\b\D*\bbob\b", rows(app))
         press(app, "go to")
         assert url(app, "passage") == "p2"
         assert url(app, "question") == "q1/b"

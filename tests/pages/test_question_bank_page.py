@@ -14,7 +14,9 @@ from exam_workbench.labels import Policy
 from exam_workbench.project import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
+from pages.parts.bank.acts import UNSETTLED
 from tests.made.projects import SPEC, fill, new_project
+from tests.made.refusals import mentions
 from tests.made.screens import (
     QUESTIONS,
     check_refused,
@@ -144,7 +146,7 @@ class TestQuestionBank:
         edit(app, "What is A?", text="Who is A?")
         bank.save(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
         act(app, pressed)
-        assert "choose a wording" in holds(app, "bank")["said"]
+        assert UNSETTLED in holds(app, "bank")["said"]
         press(app, "mine")
         assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
         assert bank.latest_version(small) == 2
@@ -235,8 +237,8 @@ class TestQuestionBank:
         edit(app, "What is A?", text=" ")
         act(app, "save")
         # Looked at again, it stands: nothing has changed.
-        assert app.run().error
-        assert "has no text" in holds(app, "bank")["said"]
+        check_refused(app.run(), "empty-question", "q1/a")
+        assert mentions(holds(app, "bank")["said"], "q1/a")
         edit(other.run(), " ", text="Who is A?")
         assert not app.run().error
         assert not holds(app, "bank")["said"]

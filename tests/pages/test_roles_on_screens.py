@@ -27,6 +27,7 @@ from tests.made.screens import (
     holds,
     keyed,
     looking_at,
+    numbers,
     press,
     put_small,
     served,
@@ -72,6 +73,11 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
 def everything(app: AppTest) -> str:
     """All that is sent to the browser."""
     return "\n".join(str(element.proto) for element in [*app.main, *app.sidebar])
+
+
+def done_of(app: AppTest) -> list[tuple[int, list[float]]]:
+    """How far the work of an assessor is: percent, and how many of how many queries are done."""
+    return [(one.proto.value, numbers(one.proto.text)) for one in app.get("progress")]
 
 
 def menu(app: AppTest) -> set[str]:
@@ -212,15 +218,16 @@ def test_an_assessor_begins_with_their_work_and_says_what_is_done(
     log_in("asta")
     app = visit("home")
     # Of the two queries one is theirs.
-    assert "0 of 1 query done" in everything(app)
+    assert done_of(app) == [(0, [0, 1])]
     assert "Read the *whole* passage." in [text.value for text in app.text]
     # One who goes on to Home stays there.
-    assert "Curate the questions" in everything(sound(app.run()))
+    (door,) = holds(sound(app.run()), "door curate")["panels"]
+    assert door["to"].startswith("question_bank?")
     app = visit("my_work")
     app.button("done q1").click()
     sound(app.run())
     assert done_queries(project)["asta"].keys() == {"q1"}
-    assert "1 of 1 query done" in everything(app)
+    assert done_of(app) == [(100, [1, 1])]
     press(app, "done")
     assert done_queries(project) == {}
 

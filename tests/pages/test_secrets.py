@@ -9,8 +9,8 @@ import pytest
 from streamlit import config
 from streamlit.runtime.secrets import Secrets
 
-from exam_workbench.errors import InputError
 from pages.parts.shared import login, visitor
+from tests.made.refusals import refusal
 
 AUTH = '[auth]\nclient_id = "workbench"\n'
 Write = Callable[[str | None], None]
@@ -35,12 +35,6 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write
 
 
-def refused(ask: Callable[[], object]) -> str:
-    with pytest.raises(InputError) as error:
-        ask()
-    return error.value.message
-
-
 def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_path: Path) -> None:
     """Else a slip of the pen in them would open the server to everybody, with every right."""
     write(None)
@@ -48,12 +42,15 @@ def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_pa
     write(AUTH)
     assert login.needed()
     write("[auth]\nclient_id = workbench\n")
-    for ask in login.needed, login.identity, login.can_log_in, visitor.unshared:
-        assert "cannot be read" in refused(ask)
+    asks: list[Callable[[], object]] = [login.needed, login.identity, login.can_log_in, visitor.unshared]
+    for ask in asks:
+        with refusal("secrets-unreadable", "secrets.toml"):
+            ask()
     # A folder, as an older compose file made one where the file was forgotten.
     write(None)
     (tmp_path / "secrets.toml").mkdir()
-    assert "cannot be read" in refused(login.needed)
+    with refusal("secrets-unreadable", "secrets.toml"):
+        login.needed()
 
 
 def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +59,9 @@ def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, mon
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     for content in None, "[endpoints.Lab]\nmodels = []\n":
         write(content)
-        assert login.needed() and "secrets.toml" in refused(login.can_log_in)
+        assert login.needed()
+        with refusal("no-login", "secrets.toml", "[auth]"):
+            login.can_log_in()
     write(AUTH)
     login.can_log_in()
     monkeypatch.setenv(login.DEMAND_VARIABLE, "0")

@@ -14,7 +14,8 @@ from exam_workbench import bank
 from exam_workbench.bank import empty_generations, proposals, save_drafts
 from exam_workbench.catalogue import set_price
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import Control, Price, built_in
+from exam_workbench.graders import USES, Control, Price, built_in
+from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.grading import Drafter, make_drafter
 from exam_workbench.pipelines import (
     Wanted,
@@ -215,7 +216,8 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
     wording = built_in()["exam-item"].template.split("{documentation}")
     assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
     assert asked[0].prompt.endswith(wording[1]) and "response_format" not in asked[0].body
-    assert "data to be asked about" in json.dumps(asked[0].body)
+    told = fenced(TEXTS[f"p{number(asked[0])}"], to_be=USES["generate items"].fenced_to_be)[1]
+    assert told in json.dumps(asked[0].body)
 
 
 def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Model) -> None:

@@ -22,7 +22,7 @@ from exam_workbench.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project
 from tests.made.refusals import kept_failures, refusal
-from tests.made.screens import edit, holds, served, sound, texts, visit  # noqa: F401
+from tests.made.screens import check_refused, edit, holds, served, sound, texts, visit  # noqa: F401
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
 GRADED = 5_000
@@ -214,7 +214,8 @@ def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_other
         bad.write_bytes(b"")
         make(bad, b"")
     app = visit("home", project="bad0")
-    assert "SQLite" in app.error[0].value and not app.exception
+    check_refused(app, "not-a-project", "bad0", "SQLite")
+    assert not app.exception
     assert len(app.selectbox(key="project").options) == 7
     app.selectbox(key="project").select("some").run()
     (here,) = [panel for panel in holds(app, "state")["panels"] if panel["to"] is None]
@@ -230,7 +231,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
         edit(app, texts(app)[0], text="Typed?")
         # The browser keeps what it does not hear of as stored, and shows why.
         (why,) = holds(app, "bank")["refused"].values()
-        assert "no room" in why
+        assert NO_ROOM.message in why
         assert holds(app, "questions")["refused"] == holds(app, "bank")["refused"]
         assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is there"
     sound(app.run())
@@ -240,8 +241,11 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
     project.close()
 
 
+NO_ROOM = ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
+
+
 def no_room(*arguments: object) -> None:
-    raise ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
+    raise NO_ROOM
 
 
 def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:

@@ -117,7 +117,8 @@ def test_a_copy_whose_file_and_log_are_of_two_moments_says_so_and_a_check_finds_
     shutil.copy(*pairs[1])
     project.close()
     mixed = open_project(copy)
-    assert "is a copy" in mixed.not_closed and any(check(mixed).values())
+    # Of a copy with its log it is said how to check it; nothing of a file that was only not closed.
+    assert "exam check" in mixed.not_closed and any(check(mixed).values())
     mixed.close()
     whole = open_project(project.path)
     assert not any(check(whole).values())

@@ -14,6 +14,7 @@ LONGEST_PAUSE = 600.0
 """The first pause, and the longest one, before it is asked again (seconds); each is twice the one before."""
 WORTH_SAYING = 5.0
 """Seconds from which a wait that an endpoint asked for is shown."""
+ANSWERS_AGAIN = "the endpoint answers again"
 
 
 @dataclass
@@ -92,7 +93,7 @@ class Absence:
     def over(self) -> None:
         """The endpoint said something: it is waited for no longer."""
         if self.gone:
-            self.report("the endpoint answers again")
+            self.report(ANSWERS_AGAIN)
         self.end()
 
     def end(self) -> None:

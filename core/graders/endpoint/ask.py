@@ -49,6 +49,7 @@ SLOW = (408, 504, 524)
 """Statuses that say of a gateway that what is behind it took too long."""
 GONE = (429, 502, 503, 504)
 """Statuses that say of the endpoint, or of the account, and of no call, that it cannot be had now."""
+REDIRECTED = "the endpoint redirects calls, and redirects are not followed"
 
 
 @dataclass
@@ -328,7 +329,7 @@ def _of_error(
     head = "the answer is an error" if status is None else f"HTTP {status}"
     said = head + (f": {told}" if told else "")
     if status is not None and 300 <= status < 400:
-        return Refused(f"HTTP {status}: the endpoint redirects calls, and redirects are not followed")
+        return Refused(f"HTTP {status}: {REDIRECTED}")
     against = objection(error, {**request.body, **endpoint.extra}, request.tokens)
     if against == "no credit" or status == 402:
         return Hopeless(

@@ -15,6 +15,8 @@ from .retry import LONGEST_HEADER
 CHUNK = 1 << 16
 GZIP = zlib.MAX_WBITS | 32
 """Tells zlib to expect gzip, or its own form, which is HTTP's deflate."""
+UNKNOWN_COMPRESSION = "the answer has an unsupported compression"
+BROKEN_COMPRESSION = "the answer cannot be decompressed"
 
 
 class UnreadableAnswerError(Exception):
@@ -87,7 +89,7 @@ async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
     """A body piece by piece, expanded where it is compressed, and no more of it than `most` bytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise UnreadableAnswerError("the answer has an unsupported compression")
+        raise UnreadableAnswerError(UNKNOWN_COMPRESSION)
     expand = None if encoding in ("", "identity") else zlib.decompressobj(GZIP)
     expanded = received = 0
     async for chunk in response.aiter_raw(CHUNK):
@@ -95,7 +97,7 @@ async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
         try:
             piece = chunk if expand is None else expand.decompress(chunk, most + 1 - expanded)
         except zlib.error:
-            raise UnreadableAnswerError("the answer cannot be decompressed") from None
+            raise UnreadableAnswerError(BROKEN_COMPRESSION) from None
         expanded += len(piece)
         # What comes after the end of what is compressed adds nothing to the content.
         if max(expanded, received) > most:

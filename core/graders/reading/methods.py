@@ -19,6 +19,8 @@ from .reasoning import without_thoughts
 
 RATING_TOKENS = 64  # room for a sentence before the rating
 ANSWER_TOKENS = 128  # room for a complete answer
+FEW_CHOICES = "the question has fewer than two choices"
+KEY_NOT_A_CHOICE = "the answer key is not among the choices"
 
 Check = Callable[[Asked, str], Steps]
 """How an extracted answer is compared with the answer key: it ends in a grade of 1 or 0, whose `raw` is what a model
@@ -230,7 +232,7 @@ def key_position(asked: Asked) -> int | str:
         asked: the answer key is the text of a choice, with its letter or without, or the letter alone.
     """
     if len({_same(text) for text in bare_choices(asked.choices)}) < 2:
-        return "the question has fewer than two choices"
+        return FEW_CHOICES
     if len(asked.choices) > len(ascii_uppercase):
         return f"the question has more than {len(ascii_uppercase)} choices"
     if asked.answer_key in asked.choices:
@@ -245,7 +247,7 @@ def key_position(asked: Asked) -> int | str:
     if len(letters) < len(own):
         letters = list(ascii_uppercase[: len(own)])
     if letter is None or letter[1].upper() not in letters:
-        return "the answer key is not among the choices"
+        return KEY_NOT_A_CHOICE
     return letters.index(letter[1].upper())
 
 

@@ -32,6 +32,10 @@ UNDECIDED = "the model could not decide"
 BOTH = "ambiguous: both yes and no"
 NO_RATING = "a number that is not marked as the rating"
 MALFORMED = "cut off or malformed JSON"
+WITHOUT_JSON = "no JSON"
+MORE_FIELDS = "the JSON has more fields than the requested"
+ITEM_NOT_TEXT = "an item of the list is not text"
+EMPTY_LIST = "the list is empty"
 
 
 @dataclass(frozen=True)
@@ -330,7 +334,7 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
     if field not in found:
         return _failed(f"the JSON has no {field}")
     if len(found) > 1:
-        return _failed(f"the JSON has more fields than the requested {field}")
+        return _failed(f"{MORE_FIELDS} {field}")
     return found[field]
 
 
@@ -347,7 +351,7 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
     text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)
     if opening is None:
-        return [], EMPTY if _is_empty(text) else "no JSON"
+        return [], EMPTY if _is_empty(text) else WITHOUT_JSON
     found = _read_json(text, opening.start())
     if found is None:
         return [], MALFORMED
@@ -356,9 +360,9 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
         if not isinstance(found, list):
             return [], f"the JSON has no list under {field}"
     if not all(isinstance(item, str) for item in found):
-        return [], "an item of the list is not text"
+        return [], ITEM_NOT_TEXT
     items = list(dict.fromkeys(filter(None, (item.strip() for item in found))))
-    return items, None if items else "the list is empty"
+    return items, None if items else EMPTY_LIST
 
 
 # Words

@@ -124,7 +124,7 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     with refusal("no-price", "m"):
         generate_answers(project, model, WANTED, "ann", Caps(max_cost=1.0))
     stopped = generate_answers(project, model, WANTED, "ann", Caps(max_calls=4, concurrency=1))
-    assert (stopped.state, stopped.done) == ("stopped", 4) and stopped.message
+    assert (stopped.state, stopped.done, stopped.usage.calls) == ("stopped", 4, 4) and stopped.message
     reins = Reins()
     reins.cancel()
     assert generate_answers(project, model, WANTED, "ann", reins=reins).state == "cancelled"
@@ -191,7 +191,9 @@ def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
     done = generate_answers(project, model, wanted, "ann")
     assert (done.graded, done.failed, done.usage.calls) == (6, 3, 6)
     line = evaluate(project, View(("one",), (2,), judge="em")).lines["one", 2]["q3"]
-    assert line.state == "failed" and re.findall(r"\d+", line.note or "")[:2] == ["2", "2"]
+    # How many of how many passages failed, and what the model said to the first of them.
+    said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
+    assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
     again = generate_answers(project, model, wanted, "ann", Caps(only_failed=True))
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
@@ -209,7 +211,10 @@ def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: 
         model = make_generator(project, GeneratorPlan(settings, order=order))
         generate_answers(project, model, WantedAnswers(ks=(2,), from_gold=False), "ann")
         lines[order] = evaluate(project, View(ks=(2,), generator=model.model.name, judge="em")).lines["one", 2]["q1"]
-    assert lines["best first"].answer == "1894" and re.search(r"\d+", lines["best first"].note or "")
+    assert lines["best first"].answer == "1894"
+    # The note says by how many tokens: of some 310 in the passages most do not fit.
+    (cut,) = re.findall(r"\d+", lines["best first"].note or "")
+    assert 100 < int(cut) < 310
     assert lines["best last"].state == "failed" and lines["best last"].note == NO_ROOM
 
 
