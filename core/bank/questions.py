@@ -68,8 +68,8 @@ def check_version(project: Project, version: int | None) -> int:
     if not 0 <= version <= newest:
         raise InputError(
             "unknown-bank-version",
-            f"Unknown bank version {version}. The newest is {newest}.",
-            "See exam bank list --versions.",
+            f"Unknown bank version {version}.",
+            f"Use 0 to {newest}: exam bank list --versions",
         )
     return version
 

@@ -100,7 +100,14 @@ def answers() -> None:
     show_default=True,
     help="Answer length that the prompt asks for, in tokens.",
 )
-@click.option("--max-tokens", type=Whole(1), default=MAX_TOKENS, show_default=True, help="Longest answer, in tokens.")
+@click.option(
+    "--max-tokens",
+    type=Whole(1),
+    default=MAX_TOKENS,
+    show_default=True,
+    help="Cut answers off after N tokens.",
+    metavar="N",
+)
 @click.option(
     "--order", type=click.Choice([name.replace(" ", "-") for name in ORDERS]), default=ORDER.replace(" ", "-"),
     show_default=True, help="Order of the passages in one prompt; one-by-one: a prompt per passage.",
@@ -308,7 +315,9 @@ def _say_graded(done: dict[str, Any], as_json: bool) -> None:
     show_default=True,
     help="Answer length that the prompt asks for, in tokens.",
 )
-@click.option("--max-tokens", type=Whole(1), default=400, show_default=True, help="Longest answer, in tokens.")
+@click.option(
+    "--max-tokens", type=Whole(1), default=400, show_default=True, help="Cut answers off after N tokens.", metavar="N"
+)
 @grader_options
 @patience_option
 @json_option

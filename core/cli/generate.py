@@ -41,7 +41,9 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
         ),
-        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
+        click.option(
+            "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
+        ),
         click.option("--model", required=True, help="Name or folder of the model."),
     ):
         with_model = option(with_model)
@@ -201,7 +203,7 @@ def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
 
 @proposals.command()
 @click.argument("key", type=Whole(), metavar="PROPOSAL")
-@click.option("--text", required=True, help="New wording.")
+@click.option("--text", required=True, help="New wording. The original wording is kept too.")
 @project_option
 def edit(key: int, text: str, project_path: Path | None) -> None:
     """Reword an open proposal. The model's wording is kept."""

@@ -126,7 +126,9 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
         ),
-        click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs."),
+        click.option(
+            "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
+        ),
         click.option("--model", help="Name or folder of the model."),
         click.option(
             "--grader",

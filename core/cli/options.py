@@ -64,7 +64,7 @@ def project_option(command: Command) -> Command:
         envvar="EXAM_PROJECT",
         metavar="FILE.duckdb",
         callback=_of_this_project,
-        help="Project file (default: EXAM_PROJECT).",
+        help="Project file (default: the environment variable EXAM_PROJECT).",
     )(command)
 
 

@@ -35,7 +35,7 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
 
 @click.command()
 @project_option
-@click.option("--limit", type=Whole(1), default=20, show_default=True, help="List at most N jobs.", metavar="N")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="List the newest N jobs.", metavar="N")
 @json_option
 def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
     """List grading jobs with their progress and result, newest first."""

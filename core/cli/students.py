@@ -57,7 +57,9 @@ def students() -> None:
 @click.option("--name", help="Name of the examinee. Default: derived from its settings.")
 @click.option("--by", type=click.Choice(["likelihood", "letter", *RULES]), help="How it chooses; a rule uses no model.")
 @click.option("--model", help="Name or folder of the model.")
-@click.option("--back-end", type=click.Choice(BACK_ENDS), help="Where the model runs.")
+@click.option(
+    "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
+)
 @click.option("--base-url", help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
 @click.option("--key-variable", help="Environment variable with the endpoint's key.")
 @click.option("--revision", help="Branch, tag or commit of a model on the hub.")

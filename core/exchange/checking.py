@@ -157,7 +157,9 @@ def _found(project: Project, one: Check) -> list[Finding]:
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
         told = f"the check failed ({reason.removesuffix('.')})"
-        return [Finding(one.name, "not-looked-at", "", told, 1, "", RESTORE)]
+        return [
+            Finding(one.name, "not-looked-at", "", told, 1, "", f"Run exam check again. If it fails again: {RESTORE}")
+        ]
 
 
 def _example(cursor: Cursor, fault: Fault) -> str:

@@ -86,7 +86,7 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
     if not known:
         raise InputError(
             "gold-without-queries",
-            f"No query with questions has passages in {of}.",
+            f"No query with questions has passages in '{of}'.",
             "Import gold passages for each query, or normalise by pool.",
         )
     if not graded:

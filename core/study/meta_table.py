@@ -190,9 +190,7 @@ def meta_table(
     """
     official = official or Policy()
     if within_error and ties != "random":
-        raise InputError(
-            "ties-with-standard-errors", "Ties within standard error need random ties.", "Use --ties random."
-        )
+        raise InputError("ties-with-standard-errors", "--within-error needs random ties.", "Add --ties random.")
     if samples < 0:
         raise InputError(
             "samples-out-of-range",

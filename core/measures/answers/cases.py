@@ -153,7 +153,7 @@ def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
     if verdicts.goldeval is None:
         reason = "The answer is right but differs from those from the gold passages. It is unknown if those are right."
         return Proposal("E", reason, ("D", "F"))
-    return Proposal("E", "The answer and one from the gold passages are right, but they differ.", ("F",))
+    return Proposal("E", "The answer is right, but differs from a right answer made from the gold passages.", ("F",))
 
 
 def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:

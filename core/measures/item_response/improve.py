@@ -167,7 +167,7 @@ def _search(
     for _ in range(steps):
         few = max(1, round(len(kept) * drop / 100))
         if len(kept) - few < FEWEST_ITEMS:
-            why = f"Stopped at {len(kept)} items, because an exam keeps at least {FEWEST_ITEMS}"
+            why = f"Stopped at {len(kept)} items: the next step would leave fewer than {FEWEST_ITEMS}"
             return [*done, _step(found, first, [])], why
         rows = worth(table[:, kept], found, [items[i] for i in kept.tolist()])
         order = sorted(range(len(rows)), key=lambda i: (rows[i].by(criterion), rows[i].item))

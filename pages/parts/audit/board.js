@@ -146,7 +146,7 @@ class Board {
         this.data.differences.length
           ? make("button", { "data-name": `run ${one.run}`, "aria-expanded": String(open), title: one.run, onclick: opens }, ...named(one))
           : make("span", { title: one.run }, ...named(one))),
-      this.audited && make("td", { class: "score", title: sized(one) ? `[${number(one.low)}, ${number(one.high)}]` : UNKNOWN },
+      this.audited && make("td", { class: "score", title: sized(one) ? `Confidence interval: ${number(one.low)} to ${number(one.high)}. ± is half its width.` : UNKNOWN },
         make("b", {}, number(one.audited)), make("small", {}, sized(one) ? `±${number((one.high - one.low) / 2)}` : "± ?")),
       make("td", { class: "plot", "aria-hidden": "true" }, this.plot(one)),
       make("td", {}, number(one.machine), make("small", {}, String(one.machine_rank))),

@@ -157,7 +157,9 @@ def agreement_between(project: Project) -> None:
             column_config={
                 "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
                 "Weighted kappa": st.column_config.Column(help="Cohen's kappa with quadratic weights."),
-                "Alpha": st.column_config.Column(help="Krippendorff's alpha with ordinal distances."),
+                "Alpha": st.column_config.Column(
+                    help="Agreement beyond chance: Krippendorff's alpha with ordinal distances. 1 is perfect."
+                ),
             },
         )
 

@@ -71,7 +71,7 @@ class Desk {
     this.reason = make("input");
     this.reason.type = "text";
     this.reason.setAttribute("aria-label", "Reason");
-    this.reason.placeholder = "Reason: why is the rating wrong?";
+    this.reason.placeholder = "Reason: why is the grader's rating wrong?";
     this.reason.autocomplete = "off";
     this.do = make("button", "do", "Override rating");
     this.do.type = "submit";
