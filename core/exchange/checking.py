@@ -158,7 +158,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
         told = f"the check failed ({reason.removesuffix('.')})"
         return [
-            Finding(one.name, "not-looked-at", "", told, 1, "", f"Run exam check again. If it fails again: {RESTORE}")
+            Finding(one.name, "not-looked-at", "", told, 1, "", f"Try again: exam check. If it fails again: {RESTORE}")
         ]
 
 

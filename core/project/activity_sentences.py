@@ -161,7 +161,7 @@ def _ended(act: str, detail: Detail) -> str:
 def _sat(act: str, detail: Detail) -> str:
     counts = f"{_counted(detail.get('answered', 0), 'items')} answered, {_counted(detail.get('failed', 0), 'failed')}"
     return (
-        f"ran exam job {detail.get('sitting', '')} of {detail.get('student', 'an examinee')}"
+        f"ran job {detail.get('sitting', '')} of examinee {detail.get('student', '?')}"
         f" ({act.removeprefix('sitting ')}): {counts}"
     )
 
@@ -245,7 +245,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"{_named(d, 'by', ', made by {}')}"
     ),
     "start sitting": lambda d: (
-        f"started exam job {d.get('sitting', '')} of {d.get('student', 'an examinee')}:"
+        f"started job {d.get('sitting', '')} of examinee {d.get('student', '?')}:"
         f" {_counted(d.get('items', 0), 'items')}"
     ),
     "add answer generator": lambda d: f"added answer generator {d.get('name', '')}",
