@@ -24,7 +24,8 @@ SIDES = {"from": "Before", "to": "After"}
 # Where there is room the states are chosen openly; in a narrow window, where somebody asks for it.
 STYLE = """
 @media (min-width: 1200px) { .st-key-from-state, .st-key-to-state { display: none; } }
-@media (max-width: 1199px) { .st-key-from-choices, .st-key-to-choices { display: none; } }
+@media (max-width: 1199px) { .st-key-from-choices, .st-key-to-choices { display: none; }
+  [class*="-choices-opened"] > :first-child > * > * { flex-basis: 100%; } }
 .st-key-from-head, .st-key-to-head { flex-wrap: nowrap; align-items: flex-start; gap: 0.6rem; }
 .st-key-from-head > :first-child, .st-key-to-head > :first-child { flex: 1; min-width: 0; }
 """
@@ -225,7 +226,7 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
     if shift is not None:
         interval = ""
         if shift.low is not None and shift.high is not None:
-            interval = f"95 % interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
+            interval = f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
         lines.append(f"{interval}{shift.says} {shift.queries.says}")
     if found.no_board:
         lines.append(found.no_board)

@@ -146,7 +146,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "Intervals",
         key="intervals",
         bind="query-params",
-        help=f"95 % intervals from {RESAMPLES} resamples of the queries.",
+        help=f"95% intervals from {RESAMPLES} resamples of the queries.",
     ):
         samples = RESAMPLES
     st.space("stretch")
@@ -201,7 +201,7 @@ for name, content, kind in (("TSV", meta_tsv, "text/tab-separated-values"), ("La
         on_click="ignore", type="tertiary", icon=":material/download:",
     )  # fmt: skip
 cells(table)
-said = caption(table, near="shaded") if view == TABLE else caption(table, near="not marked", poor="pale")
+said = caption(table, near="shaded") if view == TABLE else caption(table, near="", poor="pale")
 st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {said}"))
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():

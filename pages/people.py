@@ -105,7 +105,7 @@ def adding(project: Project, texts: dict[str, str]) -> None:
         identity = st.text_input(
             "Login e-mail address", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
         )
-        name = st.text_input("Name", placeholder="Shown in the activity log", max_chars=60, key=f"{form} name")
+        name = st.text_input("Name", placeholder="For the activity log", max_chars=60, key=f"{form} name")
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
         if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
             author = ui.author()

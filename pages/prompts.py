@@ -40,7 +40,7 @@ WHERE_ASKED = {
     "generate questions": "Used to draft questions.",
     "generate nuggets": "Used to draft nuggets.",
     "draft answer key": "Used to draft answer keys.",
-    "generate items": "Used by exam items generate to draft exam items.",
+    "generate items": "Used by `exam items generate` to draft exam items.",
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
 """Indentation means something in YAML."""

@@ -105,7 +105,7 @@ def design(
         raise InputError(
             "level-out-of-range",
             f"Alpha {alpha} is not between 0 and 1.",
-            "Use 0.05 for a 5 % risk of a wrong conclusion.",
+            "Use 0.05 for a 5% risk of a wrong conclusion.",
         )
     if looks < 1 or batch_size < 1:
         raise InputError(

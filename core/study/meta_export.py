@@ -17,14 +17,15 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
     """What the table shows and what its marks mean, in a few sentences.
 
     Args:
-        best, near, poor: how the best value of a column is marked, what is as good, and what is poor.
+        best, near, poor: how the best value of a column is marked, what is as good, and what is poor; empty if not.
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
     said = [
         f"Rank correlation with {', '.join(official)} (ties: {ties}).",
-        f"The best value of each column is {best}, values within {NEAR} of the best are {near}, values below {POOR}"
-        f" are {poor}.",
+        f"The best value of each column is {best}.",
+        *([f"Values within {NEAR} of the best are {near}."] if near else []),
+        f"Values below {POOR} are {poor}.",
     ]
     if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
         said.append("Rows of the official source are not marked.")
@@ -45,7 +46,7 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
         said.append(f"Excluded from rows that lack grades: {queries_with_ungraded(left_out)}.")
     if table.samples:
         said.append(
-            f"Intervals: 95 %, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
+            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
             " value may lie at or above the end of its interval."
         )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}

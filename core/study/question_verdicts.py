@@ -25,8 +25,8 @@ FEWEST_EACH = 3
 MEANINGS: dict[Verdict, str] = {
     "separates the top": "at most half of the systems answer the question, mostly good ones",
     "separates lower down": "more than half of the systems answer the question, so it separates the weaker ones",
-    "universal": "over 80 % of the systems answer the question, so it separates few of them",
-    "hard": "under 10 % of the systems answer the question, so it changes few scores",
+    "universal": "over 80% of the systems answer the question, so it separates few of them",
+    "hard": "under 10% of the systems answer the question, so it changes few scores",
     "redundant": "the same systems answer an earlier question of the query (correlation .9 or more)",
     "unclear": "weak systems answer the question as often as good ones (correlation below .1)",
     "not graded": "no system has a usable grade for the question",

@@ -66,7 +66,7 @@ USES: dict[str, PromptUse] = {
         "Multiple choice", ("letter", "text"), ("question", "context"), ("question", "context", "choices")
     ),
     "direct": PromptUse(
-        "Direct judges", ("rating", "yes-no"), ("query_title", "context"),
+        "Direct grading", ("rating", "yes-no"), ("query_title", "context"),
         ("query_title", "context", "correct_answer"),
         aliases={"passage": "context", "question": "query_title", "answer": "correct_answer"},
     ),

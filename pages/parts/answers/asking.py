@@ -49,7 +49,7 @@ from pages.parts.shared.job_plan import count
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
 KINDS = {
-    RULE: "Most similar sentence (no model, no key)",
+    RULE: "Most similar sentence (no model)",
     EXTRACTIVE: "Extractive model on this computer",
     LOCAL: "Model on this computer",
     ENDPOINT: "Model at an endpoint",

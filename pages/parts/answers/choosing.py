@@ -90,7 +90,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
         " often a run is chosen in 1,000 resamples of the queries.",
         help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
-        f" {REFERENCE}@{k} if you choose by the row. Intervals are 95 %.",
+        f" {REFERENCE}@{k} if you choose by the row. Intervals are 95%.",
     )
     for run, count in waiting.items():
         st.caption(

@@ -46,7 +46,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
     _missing(evaluation)
     _table(project, evaluation)
     st.caption(
-        "Means over queries ± one standard error. A bold score is the best of its depth in at least 95 % of resamples.",
+        "Means over queries ± one standard error. A bold score is the best of its depth in at least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
     failed = failures(project, evaluation)

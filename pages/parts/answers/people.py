@@ -102,7 +102,7 @@ def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[Agreeme
     accepted = sum(one.acceptable for one in said)
     st.container(key="verdicts-held").caption(
         f"Based on {how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals are"
-        " 95 %, from 1,000 resamples of questions.",
+        " 95%, from 1,000 resamples of questions.",
         help="The best threshold has the highest kappa on a random half of the questions. “Kappa at best” is its kappa"
         " on the other half.",
     )

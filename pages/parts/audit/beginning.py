@@ -92,7 +92,7 @@ def form(project: Project, name: str) -> None:
                     "Batch limit", 1, 50, None, key="audit-looks",
                     placeholder=str(batches), width=150,
                     help="You can check the results after every batch and stop early. The intervals allow for this:"
-                    " the error of 5 % is spread over the batches.",
+                    " the error of 5% is spread over the batches.",
                 )  # fmt: skip
     with right:
         if goal is not None and not _foreseen(

@@ -326,5 +326,5 @@ def _noise(shift: Shift, against: str) -> None:
         return
     sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
-        sure += f": 95 % interval of its change {shift.low:+z.3f} to {shift.high:+z.3f}"
+        sure += f": 95% interval of its change {shift.low:+z.3f} to {shift.high:+z.3f}"
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")

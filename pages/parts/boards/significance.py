@@ -69,7 +69,7 @@ def matrix(screen: Screen) -> None:
         return
     differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
     st.caption(
-        f"**{differ:,} of {len(rows):,} pairs of systems differ** at {ALPHA:.0%} (blue). The error bars of"
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {ALPHA:.0%} (blue). The error bars of"
         f" {how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
         help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
         " test, and comparisons with fewer pairs.",

@@ -271,9 +271,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
         strip.metric("p", p_value(row.p), help=why, width="content")
         if row.differs is not None:
-            verdict = "differ" if row.differs else "do not differ"
+            separated = "separated" if row.differs else "not separated"
             st.markdown(
-                f"**These two systems {verdict}** at {ALPHA:.0%} (paired t test over"
+                f"**These two systems are {separated}** at {ALPHA:.0%} (paired t test over"
                 f" {how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
             )
     if found.left_out:
@@ -293,13 +293,13 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         widest = sorted(found.points, key=lambda point: abs(point.x - point.y), reverse=True)
         st.dataframe(
             {
-                "Largest difference": [point.text for point in widest],
+                "Query": [point.text for point in widest],
                 "First": [point.x for point in widest],
                 "Second": [point.y for point in widest],
                 "Difference": [point.x - point.y for point in widest],
             },
             hide_index=True, height=400,
-            column_config={"Largest difference": st.column_config.TextColumn(width=192)}
+            column_config={"Query": st.column_config.TextColumn(width=192)}
             | {name: st.column_config.NumberColumn(format="%.3f", width=width)
                for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
         )  # fmt: skip

@@ -75,14 +75,14 @@ def board(sat: Sat) -> None:
     st.vega_lite_chart(charts.accuracy(sat.rows, known))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in known.items())
     st.container(key="baselines").caption(
-        f"Accuracy is the share of right answers, with Wilson's 95 % interval. Dashed lines show {said}."
-        " Strict accuracy counts failed answers as wrong, accuracy leaves them out."
+        f"Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show {said}."
+        " Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
     )
     st.dataframe(
         {
             "Examinee": [row.student.name for row in sat.rows],
             "Accuracy": [row.score.accuracy for row in sat.rows],
-            "95 % interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
+            "95% interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
             "Right": [row.score.right for row in sat.rows],
             "Answered": [row.score.answered for row in sat.rows],
             "Failed": [row.score.failed for row in sat.rows],
@@ -177,7 +177,7 @@ def ability(sat: Sat) -> None:
         "Intervals",
         key="intervals",
         bind="query-params",
-        help="95 % intervals from 200 bootstrap samples of the items.",
+        help="95% intervals from 200 bootstrap samples of the items.",
     )
     with st.spinner("Fitting abilities and items"):
         told = abilities(sat.project, sat.exam, intervals=intervals)

@@ -22,7 +22,7 @@ COLOURS = 6
 
 
 def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
-    """Students by accuracy with its 95 % interval, and a line for each baseline.
+    """Students by accuracy with its 95% interval, and a line for each baseline.
 
     Args:
         baselines: what an answer that reads nothing earns, by what it does.

@@ -137,7 +137,7 @@ def _thresholds(usual: Thresholds, prefix: str = "") -> Thresholds:
             key=f"{prefix}self-contained",
         )
         st.caption(
-            "Defaults: the thresholds of the last acceptance, or values that each remove at most 5 % of the items."
+            "Defaults: the thresholds of the last acceptance, or values that each remove at most 5% of the items."
         )
     return replace(usual, self_contained=alone, **given)
 

@@ -11,7 +11,7 @@ from pages.parts.shared import ui
 
 HOW = (
     "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
-    " items from passages, on the Exam screen or with the command exam items generate."
+    " items from passages, on the Exam screen or with the command “exam items generate”."
 )
 
 

@@ -94,7 +94,7 @@ def others(project: Project) -> None:
         if not project.allows("take everything out"):
             return
         with _kind("Whole project"):
-            st.caption("All tables as Parquet files with a manifest. Import the file with exam import project.")
+            st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
             ui.download(
                 "ZIP",
                 lambda: project_zip(project, author),

@@ -57,7 +57,7 @@ def creation(may: bool = True) -> None:
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
-            "Nine queries with questions, passages, judgments and runs, and an exam with answers of small examinees."
+            "Nine queries with questions, passages, judgments and runs, and an exam with examinees' answers."
             " Grading takes less than a minute on this computer."
         )
         path = projects_folder() / "demo.duckdb"

@@ -131,12 +131,18 @@ def publish(found: Progress | None, stale: int, published: Manifest | None) -> d
     blocks = [
         lines(
             [
-                count(labelled, "labels in the qrels", address, key="labels"),
+                count(labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"),
                 count(share, f"of {found.needed:,} needed pairs have a rating", to("grading")),
-                count(found.partial_labels, "partial labels (some pairs ungraded or failed)", address)
+                count(
+                    found.partial_labels,
+                    f"partial label{'s' * (found.partial_labels != 1)} (some pairs ungraded or failed)",
+                    address,
+                )
                 if found.partial_labels
                 else None,
-                count(stale, "stale overrides, not used until confirmed", address, tone="changed") if stale else None,
+                count(stale, f"stale override{'s' * (stale != 1)}, not used until confirmed", address, tone="changed")
+                if stale
+                else None,
             ]
         )
     ]

@@ -32,7 +32,11 @@ COUNTED = {
 def counted(found: dict[str, int]) -> dict[str, Any]:
     """What the project holds, and what of it is known by its id alone."""
     missing = [
-        count(found[name], f"{name}: import {what}", tone="changed")
+        count(
+            found[name],
+            f"{name if found[name] > 1 else name.replace('s without', ' without')}: import {what}",
+            tone="changed",
+        )
         for name, what in (
             ("passages without text", "the texts before grading"),
             ("questions without text", "the question bank with the texts"),
@@ -43,7 +47,7 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
     shown = found | {"queries": found["queries"] - found["exams"], "questions": found["questions"] - found["items"]}
     of_exams = () if found["items"] or found["students"] else ("items", "students")
     held = [
-        count(shown[name], name.replace("student", "examinee"), to(screen))
+        count(shown[name], how_many(shown[name], name.replace("student", "examinee")).partition(" ")[2], to(screen))
         for name, screen in COUNTED.items()
         if name not in of_exams
     ]
@@ -108,7 +112,7 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
         "Agreement",
         [
             bar(
-                f"Passages with a label and a judgment of {found.source}",
+                f"Passages with a label and a judgment (source: {found.source})",
                 [
                     ("relevant by both", int(counts[0, 0]), "rated", listed(0, 0)),
                     ("relevant by label only", int(counts[0, 1]), "one", listed(0, 1)),
@@ -117,8 +121,8 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
                 ],
             ),
             text(
-                f"Labels and judgments of {found.source} agree on relevance for {ui.percent(_same(found))} of passages"
-                f" ({number})."
+                f"Labels and judgments (source: {found.source}) agree on relevance for {ui.percent(_same(found))} of"
+                f" passages ({number})."
             ),
         ],
         address,
@@ -159,7 +163,9 @@ def board(found: Leading | None) -> dict[str, Any]:
         said.append(f"The error bars of the best system overlap with those of {how_many(tied, 'systems')} shown here.")
     correlation = found.correlation
     if found.against and correlation is not None and correlation.spearman is not None:
-        said.append(f"Spearman correlation with the official leaderboard {found.against}: {correlation.spearman:z.2f}.")
+        said.append(
+            f"Spearman correlation with the official leaderboard ({found.against}): {correlation.spearman:z.2f}."
+        )
     said += filter(None, (found.board.too_few, found.ungraded))
     rest = f"{len(systems):,} systems by {found.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}

@@ -36,7 +36,7 @@ def questions(project: Project, found: StateChanges) -> None:
     st.caption(f"{how_many(len(ordered), 'questions')}, sorted by number of changed labels")
     for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         with st.container(key=f"question-differs-{change.question_id}"):
-            body, link = st.columns([11, 2], vertical_alignment="center")
+            body, link = st.columns([10, 3], vertical_alignment="center")
             with body:
                 st.container(key=f"wordings {change.question_id}").html(
                     f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
@@ -47,7 +47,7 @@ def questions(project: Project, found: StateChanges) -> None:
                     ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
                 )
             with link:
-                ui.go("question_bank", "Open in question bank", query=change.query_id)
+                ui.go("question_bank", "Edit question", query=change.query_id)
     if len(ordered) > QUESTIONS_A_PAGE:
         st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
 

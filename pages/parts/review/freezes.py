@@ -128,7 +128,7 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
         chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
-            f"{said} of {fall.measure} by {source}: {fall.difference:+z.3f} (95 % interval"
+            f"{said} of {fall.measure} by {source}: {fall.difference:+z.3f} (95% interval"
             f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, queries: {fall.queries:,})."
             " Unjudged and ungraded passages count as not relevant."
         )

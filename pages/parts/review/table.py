@@ -38,13 +38,13 @@ def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]
     graded = [grader.spec.name for grader in graders(project) if grader.grades]
     if policy is not None:
         counting = policy.grader or graded[0]
-        found["labels"] = (f"Labels of {counting}", Labels(replace(policy, grader=counting)))
+        found["labels"] = (f"Labels: {counting}", Labels(replace(policy, grader=counting)))
     for source in sources(project):
         name = "Judgments" if source == "judgments" else f"Judgments: {source}"
         found[f"judgments {source}"] = (name, Judgments(source, policy.min_judgment if policy else 1))
     if policy is not None:
         for name in graded:
-            found[f"grader {name}"] = (f"Labels of {name} without overrides", machine(policy, name))
+            found[f"grader {name}"] = (f"Labels: {name}, without overrides", machine(policy, name))
         for author in people(project):
             found[f"person {author}"] = (f"Overrides by {author}", Person(author, policy.min_rating))
     return found

@@ -91,7 +91,7 @@ STYLE = """
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }
-.st-key-looking p { font-size: 0.93rem; }
+.st-key-looking p { font-size: 0.93rem; text-wrap: pretty; }
 /* The same of answers: what it says may take two lines, and what changes it stands behind it. */
 .st-key-looking-at-answers { flex-wrap: nowrap; align-items: flex-start; gap: 0.4rem; }
 .st-key-looking-at-answers > :has([data-testid="stMarkdown"]) { flex: 0 1 auto; min-width: 0; }

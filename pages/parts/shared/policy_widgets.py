@@ -46,7 +46,7 @@ INLINE = ("leaderboard", "changes", "measures")
 SHARES = ("leaderboard", "changes")
 """Screens that can compute measures by shares of a pool or by gold texts."""
 
-INLINE_WIDTH = {"measure": 270, "against": 350}
+INLINE_WIDTH = {"measure": 270, "against": 330}
 MIN_RATINGS = range(1, MAX_RATING + 1)
 MIN_JUDGMENTS = (1, 2, 3)
 NO_BOARD = "No official board"
