@@ -226,7 +226,7 @@ def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
     expect(button(page, "import")).to_have_count(0)
     page.reload()
     expect(held(page, "runs")).to_have_text("3")
-    expect(held(page, "queries")).to_have_text("1")
+    expect(held(page, "query")).to_have_text("1")
 
 
 def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:

@@ -219,7 +219,7 @@ def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_other
     assert len(app.selectbox(key="project").options) == 7
     app.selectbox(key="project").select("some").run()
     (here,) = [panel for panel in holds(app, "state")["panels"] if panel["to"] is None]
-    assert not app.error and ("1", "queries") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
+    assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
 def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_later(
