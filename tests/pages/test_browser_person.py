@@ -185,6 +185,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     expect(unsaved(first, 3)).to_be_visible()
     come_to_the_front(second)
     expect(box(second, 2)).to_have_value("First again?")
+    ready(second)
 
     # Typing over what was not seen loses neither of the two.
     type_into(box(first, 0), "First, once more?")
