@@ -100,7 +100,8 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     if state.failed or state.ungraded:
         lines.append(f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.")
     if ungraded:
-        lines.append(f"The file includes {ui.plain(queries_with_ungraded(ungraded))}. Their labels may change.")
+        named = ui.plain(queries_with_ungraded(ungraded))
+        lines.append(f"The file includes {named}. Grade them first: their labels may change.")
     if state.without_text:
         lines.append(
             f"{how_many(state.without_text, 'pairs')} cannot be graded without the passage text. Import it on Home."

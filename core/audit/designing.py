@@ -109,7 +109,9 @@ def design(
         )
     if looks < 1 or batch_size < 1:
         raise InputError(
-            "batch-size-out-of-range", f"{looks} batches of {batch_size} passages are out of range.", "Use 1 or more."
+            "batch-size-out-of-range",
+            f"Cannot plan {looks} batches of {batch_size} passages.",
+            "Use at least 1 batch and 1 passage per batch.",
         )
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
@@ -118,7 +120,7 @@ def design(
         )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
-            raise InputError("name-taken", f"An audit '{name}' exists already.", "Choose another name.")
+            raise InputError("name-taken", f"An audit named '{name}' already exists.", "Choose another name.")
         check_new(cursor, "source", [kept])
         key = cursor.execute(
             "INSERT INTO audits VALUES"

@@ -105,7 +105,7 @@ def read_facts(data: bytes, name: str) -> Facts:
             "unknown-format-version",
             f"Unknown format version {given.get('format_version')} of {name}. This program reads version"
             f" {FORMAT_VERSION}.",
-            "Use the version of Exam Workbench that wrote the file, or a newer one.",
+            "Use the version of Exam Workbench that wrote the file, or a newer version than that.",
         )
     try:
         return _facts(given)

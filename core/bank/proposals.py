@@ -321,7 +321,9 @@ def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) 
         if found[key].state not in states:
             now = found[key]
             said = f" by {now.decided_by}" if now.decided_by else ""
-            raise InputError("proposal-closed", f"Proposal {key} is {now.state}{said}.", "Choose an open proposal.")
+            raise InputError(
+                "proposal-closed", f"Proposal {key} was already {now.state}{said}.", "Choose an open proposal."
+            )
     return [found[key] for key in dict.fromkeys(keys)]
 
 

@@ -137,7 +137,7 @@ def view_options(command: Command) -> Command:
         click.option("--judge-model", help="Model of the answer checks llm and graded (default: the last added)."),
         click.option(
             "--judge", type=click.Choice(list(JUDGES)), default="llm", show_default=True,
-            help="Answer check: decides which answers are right.",
+            help="Answer check: the method that decides which answers are right.",
         ),
         click.option(
             "--temperature", type=click.FloatRange(min=0), default=TEMPERATURE, show_default=True,

@@ -33,7 +33,7 @@ from .options import (
 @click.option(
     "--best-of",
     type=click.Choice(["icl"]),
-    help="Models by context mode, each with its best number of worked examples.",
+    help="Table of models by context mode. Each cell uses the number of worked examples with the best accuracy.",
 )
 @click.option("--by", type=click.Choice(["topic"]), help="Show accuracy by topic.")
 @click.option(

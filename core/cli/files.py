@@ -70,7 +70,9 @@ def demo(project_path: Path | None, grade: bool) -> None:
     "--name",
     help="Name of the judgments, the leaderboard or the lm-eval examinee (default: file or folder name).",
 )
-@click.option("--skip-unknown", is_flag=True, help="Skip lines about unknown queries.")
+@click.option(
+    "--skip-unknown", is_flag=True, help="Skip lines about unknown queries. By default, they stop the import."
+)
 @click.option("--gold", is_flag=True, help="Import the responses as gold passages, one per query.")
 @click.option("--replace", is_flag=True, help="Replace existing data of the same names.")
 @click.option("--preview", is_flag=True, help="Show the effect of the import without changing anything.")

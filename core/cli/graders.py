@@ -76,7 +76,7 @@ def remove(name: str, project_path: Path | None) -> None:
 @graders.command()
 @project_option
 @grader_options
-@click.option("--question", "question_id", help="Id of a question; for the direct method, of a query.")
+@click.option("--question", "question_id", help="Question id. For the direct method, give a query id.")
 @click.option("--passage", "passage_id", help="Id of a passage (default: the first of the question's pool).")
 @click.option("--injections", is_flag=True, help="Test the grader with prompt injections.")
 @json_option

@@ -105,7 +105,8 @@ def _answers_options(command: Command) -> Command:
                      help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only."),
         click.option("--flat", is_flag=True, help="Ignore factors: estimate one ability per examinee."),
         click.option("--factors", type=File(path_type=Path), metavar="FILE",
-                     help="CSV with a student column, then one column per factor; needs a FILE of answers."),
+                     help="CSV of examinee properties: column student, then a column per factor."
+                     " Requires answers from a FILE."),
         click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
         project_option,
         _matrix,

@@ -123,7 +123,7 @@ def exam_statistics(
     thresholds: Callable[[Sequence[Any]], Thresholds],
     as_json: bool,
 ) -> None:
-    """Show statistics of an exam: origin of items, scores of guessing, question types and topics."""
+    """Show statistics of an exam: origin of items, scores reached by guessing, question types and topics."""
     with opened(project_path) as project:
         found = exam_items(project, query_id)
         checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None

@@ -46,8 +46,8 @@ from .progress import ProgressLines
 )
 @click.option("--source", default="exam", show_default=True, help="Basis: exam, judgments, or a source's name.")
 @click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
-              help="Mean over queries. subtopic: over each query's subtopics first. topic: over all (query, subtopic)"
-              " pairs. union: over queries, with the rankings of their subtopics joined (coverage only).")  # fmt: skip
+              help="What the mean is over. query: queries. subtopic: each query's subtopics, then queries. topic: all"
+              " (query, subtopic) pairs. union: queries, joining subtopics' rankings (coverage only).")  # fmt: skip
 @click.option("--queries", is_flag=True, help="Also show every score per query.")
 @click.option("--with-ungraded", is_flag=True, help="Include queries with ungraded pairs in the mean.")
 @policy_options

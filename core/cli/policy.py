@@ -48,7 +48,7 @@ def policy_options(command: Command) -> Command:
         click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
                      show_default=True, help="Score of a query that a run skipped: zero, or ignore the query."),
         click.option("--no-overrides", is_flag=True, help="Use the grader's ratings without overrides."),
-        click.option("--unweighted", is_flag=True, help="Count each question with weight 1, or -1 if negative."),
+        click.option("--unweighted", is_flag=True, help="Replace positive weights by 1 and negative weights by -1."),
         click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
                      help="Label rule: how ratings become a label."),
         click.option("--cutoff", type=Whole(), default=default.cutoff, show_default=True,

@@ -67,7 +67,7 @@ def students() -> None:
 @click.option(
     "--normalise",
     type=click.Choice(NORMALISATIONS),
-    help=f"Divisor of a choice's likelihood. Default: {NORMALISE}.",
+    help=f"Unit of a choice's length, by which its likelihood is divided. Default: {NORMALISE}.",
 )
 @click.option(
     "--retrieval", default=CLOSED_BOOK, show_default=True, help="Context: closed-book, oracle, or a retrieval."

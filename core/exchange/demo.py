@@ -37,7 +37,7 @@ def make_demo(
         InputError: the file is there already.
         GradingError: grading failed.
     """
-    taken = InputError("project-exists", f"{path} already exists.", "Open it, or delete it first.")
+    taken = InputError("project-exists", f"{path} already exists.", "Open it, delete it, or name another file.")
     if path.exists():
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -208,7 +208,7 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
 
 
 _NAME_QUERIES = "Import these queries, or a question bank with them, first. Or skip unknown queries (--skip-unknown)."
-_MEND = "Nothing was imported. Correct the file, or import without it."
+_MEND = "Nothing was imported. Correct the file, or import the other files without it."
 
 
 Writer = Callable[[Cursor, Keeper, str], dict[str, int]]

@@ -131,7 +131,7 @@ def read_manifest(data: bytes, name: str) -> Manifest:
         raise InputError(
             "unknown-format-version",
             f"{name} has unknown format version {version}; this program reads version {FORMAT_VERSION}.",
-            "Use the version of Exam Workbench that wrote it, or a newer one.",
+            "Use the version of Exam Workbench that wrote it, or a newer version than that.",
         )
     return manifest
 

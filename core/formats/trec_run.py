@@ -95,7 +95,7 @@ def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
         if files_with[tag] > 1:
             name = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
         if name in holders:
-            reason = f"run {name} is also in {holders[name].file}; rename one of the files"
+            reason = f"run name {name} is also used in {holders[name].file}; give one file another name or tag"
             report.refuse(source.name, None, "duplicate-run", reason)
         holders.setdefault(name, source)
         names.append(name)

@@ -286,7 +286,7 @@ def fault_of(name: str, grader: Grader) -> str:
     if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
         return "the custom_id does not belong to a planned call"
     if parts[0] != grader.spec.fingerprint[:FINGERPRINT]:
-        return f"the call was planned for a grader other than {grader.spec.name}"
+        return f"the call was not planned for grader {grader.spec.name}"
     return ""
 
 

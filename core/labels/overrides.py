@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..bank import latest_version
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from ..project import Cursor, Project, as_name, check_undecided, log
 from ..text import clean_text
 from ..types import RATINGS
@@ -86,24 +86,23 @@ def write_override(
     reason = clean_text(reason).strip()
     if not reason:
         raise InputError("empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong.")
-    pair = cursor.execute(
-        "SELECT question_key, passage_key, r.text_key, p.text_key"
-        " FROM bank_at($version) r JOIN questions USING (question_key), passages p"
-        " WHERE question_id = $question AND passage_id = $passage AND p.text_key IS NOT NULL",
-        {"version": latest_version(project), "question": question_id, "passage": passage_id},
-    ).fetchall()
-    if not pair:
-        raise InputError(
-            "unknown-question",
-            f"Unknown question '{question_id}', or no text for passage '{passage_id}'.",
-            "Check the ids (exam bank list), or import texts (exam import passages).",
-        )
-    question, passage = pair[0][:2]
+    asked = cursor.execute(
+        "SELECT question_key, text_key FROM bank_at(?) JOIN questions USING (question_key) WHERE question_id = ?",
+        [latest_version(project), question_id],
+    ).fetchone()
+    if asked is None:
+        raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
+    read = cursor.execute("SELECT passage_key, text_key FROM passages WHERE passage_id = ?", [passage_id]).fetchone()
+    if read is None:
+        raise unknown_name("unknown-passage", "passage", passage_id, (), "Use a passage of the pool.")
+    if read[1] is None:
+        raise InputError("no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages.")
+    (question, question_text), (passage, passage_text) = asked, read
     check_undecided(cursor, author, _query_of(cursor, question), passage, question)
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
-        [*pair[0], rating, reason, as_name(author)],
+        [question, passage, question_text, passage_text, rating, reason, as_name(author)],
     ).fetchall()[0][0]
     log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
     return int(key)

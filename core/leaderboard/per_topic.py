@@ -82,7 +82,7 @@ def leaderboard_per(
             raise InputError(
                 "measure-of-whole-queries",
                 f"Cannot compute {wanted} by subtopic.",
-                "Use EXAM-Cover or a measure of labels, or the mean over queries.",
+                "Use EXAM-Cover or a measure of labels. Or use the mean over queries (--per query).",
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)

@@ -55,7 +55,7 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
         raise InputError(
             "no-proposal-passes",
             "No open proposal passes the filters.",
-            "Change the thresholds. To see the failing filters, use exam items check.",
+            "Change the thresholds. To see which filters reject an item, use exam items check.",
         )
     made = accept(project, passing, author)
     found = _acceptances(project) | {

@@ -263,7 +263,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f" {_counted(d.get('queries', 0), 'queries')}"
     ),
     "drop freeze": lambda d: (
-        f"discarded unfinished snapshot {d.get('name', '')} with {_counted(d.get('queries', 0), 'queries')}"
+        f"discarded unfinished snapshot {d.get('name', '')} and its responses to"
+        f" {_counted(d.get('queries', 0), 'queries')}"
     ),
     "make run": lambda d: f"created run {d.get('name', '')}{_named(d, 'by', ' with {}')}",
     "answers as responses": lambda d: (

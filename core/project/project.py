@@ -281,7 +281,7 @@ class Project(Acting):
                 raise EngineError(
                     "change-in-doubt",
                     f"The database failed while saving this change: {reason}",
-                    "The project is open again. Check if the change was saved, and repeat it if not.",
+                    "The project is open again. Check whether the change was saved, and repeat it if not.",
                 ) from error
             raise full or EngineError(
                 "change-not-saved",

@@ -233,7 +233,11 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
         if one.decision is None:
-            raise InputError("no-decision", "No decision to withdraw.", "See exam adjudicate list.")
+            raise InputError(
+                "no-decision",
+                "This case has no decision, so none was withdrawn.",
+                "Choose a decided case (exam adjudicate list).",
+            )
         _clear(cursor, double, one, author)
         _state(cursor, double, one, None, None, "", author)
         log(cursor, author, "undo adjudication", **_named(one))

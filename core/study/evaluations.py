@@ -64,7 +64,7 @@ def score_table(board: Leaderboard) -> Table:
         raise InputError(
             "no-scores-by-query",
             f"The imported leaderboard {board.source} has no scores per query.",
-            "Use a source of judgments.",
+            "Use a source of judgments, such as imported qrels.",
         )
     skipped = 0.0 if board.policy.skipped == "zero" else None
     return {

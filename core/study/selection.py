@@ -218,7 +218,7 @@ def select(
         raise InputError(
             "source-without-judgments",
             f"The imported leaderboard {source} has no judgments.",
-            "Use a source of judgments.",
+            "Use a source of judgments, such as imported qrels.",
         )
     qrels = label_qrels(project, base)
     unreadable = _unreadable(project, base, qrels)

@@ -202,7 +202,7 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
     if extra and not access.any_address:
         raise InputError(
             "invalid-further-fields",
-            "This grader has additional request fields, which this server does not allow on its screens.",
+            "This grader has additional request fields, and this server does not allow them.",
             "Use a grader without them.",
         )
 

@@ -93,7 +93,7 @@ def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Step
     return (yield from _checked(asked, completion, check))
 
 
-CONTAINED = "matched by the rule 'contained key'"
+CONTAINED = "the answer contains the answer key"
 """The note of a grade whose answer contains the key and does not match it as a whole."""
 
 

@@ -24,7 +24,7 @@ UNANSWERABLE = (
 CUT_OFF = "cut off"
 EMPTY = "empty"
 REFUSED = "a refusal"
-SERVICE = "a service message instead of an answer"
+SERVICE = "the endpoint sent an error message instead of an answer"
 NO_JSON = "not the requested JSON"
 ABSTENTION = "XXX"
 """The answer of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""

@@ -84,7 +84,9 @@ def checked(responses: Array, students: int) -> Array:
         raise InputError("no-answers", "No answers to fit a model to.", "Run the exam first.")
     if not np.isin(known, (0.0, 1.0)).all():
         raise InputError(
-            "invalid-answer", "An answer is neither 0 (wrong) nor 1 (right).", "Leave cells without an answer empty."
+            "invalid-answer",
+            "The answers include a value other than 0 (wrong) and 1 (right).",
+            "Leave cells without an answer empty.",
         )
     return table
 

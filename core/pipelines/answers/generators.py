@@ -140,8 +140,8 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     if "temperature" in settings:
         raise InputError(
             "useless-parameter",
-            "Generators have no temperature setting.",
-            "Remove it. Only draws from gold passages have a temperature, and answers from runs use 0.",
+            "Unknown parameter 'temperature': a generator does not set it.",
+            "Remove it. Answers from runs use 0. For gold passages, set it when you generate answers.",
         )
     if plan.n_tokens < 1 or plan.max_tokens < 1:
         raise InputError(

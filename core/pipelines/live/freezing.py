@@ -200,7 +200,7 @@ def _ask(
         fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch, came=take)
     except KeyboardInterrupt as stopped:
         commit()
-        by = str(stopped).rstrip(".") or "Stopped from the keyboard"
+        by = str(stopped).rstrip(".") or "Interrupted (Ctrl+C)"
         raise GradingError(
             "freeze-interrupted",
             f"{by}: responses to {came:,} of {how_many(len(queries), 'queries')} are kept.",

@@ -86,8 +86,8 @@ def view(project: Project, evaluation: Evaluation) -> None:
     found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
     st.container(key="compared-over").caption(
-        f"Based on {how_many(found.choices[0].queries, 'queries')} common to all evaluations. Percentages show how"
-        " often a run is chosen in 1,000 resamples of the queries.",
+        f"Based on {how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
+        " often a run ranks first in 1,000 resamples of the queries.",
         help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
         f" {REFERENCE}@{k} if you choose by the row. Intervals are 95%.",

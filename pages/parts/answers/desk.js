@@ -281,8 +281,8 @@ class Desk {
     const can = open.answer !== null && !open.held;
     return make(
       "section",
-      { class: "column", "aria-label": "Answer from the retrieved passages" },
-      make("h3", {}, "Answer from the retrieved passages"),
+      { class: "column", "aria-label": "Generated from the retrieved passages" },
+      make("h3", {}, "Generated from the retrieved passages"),
       said,
       open.answer !== null && open.note ? make("p", { class: "quiet" }, open.note) : null,
       open.held ? make("p", { class: "quiet" }, "This is a gold answer.") : null,

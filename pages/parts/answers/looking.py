@@ -129,7 +129,7 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
     if st.session_state[key] not in JUDGES:
         st.session_state[key] = usual
     judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
-                             help="Decides if two answers match."))  # fmt: skip
+                             help="Decides whether two answers match."))  # fmt: skip
     told = JUDGES[judge]
     model = None
     if told.needs == "model":

@@ -84,5 +84,5 @@ def _picture(systems: Sequence[SystemChange]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:.0f}" font-size="10.5"'
         f' font-family="system-ui, sans-serif" fill="none">{"".join(lines)}{ranks}{"".join(named)}</svg>'
     )
-    said = f"Ranks of {len(ranked)} systems before and after; {len(named)} systems with a changed rank are named"
+    said = f"Ranks of {len(ranked)} systems before and after; the {len(named)} systems with a changed rank are labelled"
     return f'<img class="slope" alt="{said}" src="data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}">'

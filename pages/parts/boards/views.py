@@ -300,8 +300,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
             },
             hide_index=True, height=400,
             column_config={"Query": st.column_config.TextColumn(width=192)}
-            | {name: st.column_config.NumberColumn(format="%.3f", width=width)
-               for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
+            | {label: st.column_config.NumberColumn(help=tip, format="%.3f", width=width)
+               for label, tip, width in (("First", names[0], 62), ("Second", names[1], 62),
+                                         ("Difference", "First minus second", 85))},
         )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, key="compared",

@@ -49,7 +49,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
             args=(len(publications(project)),),
             disabled=project.read_only,
             key="publish bundle",
-            help="Publishes the qrels. The bundle adds manifest, question bank, leaderboards, overrides and audits.",
+            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
         )
     past = publications(project)
     if (before := st.session_state.get("publications before the bundle")) is not None:

@@ -157,7 +157,7 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
             with second:
                 form.select(
                     "normalise", "Divide likelihood by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
-                    "Prevents a disadvantage of long choices. The papers divide by the number of tokens.",
+                    "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
                 )  # fmt: skip
     with third:
         _prompt(form, kind, where, by, library, prompt)
@@ -259,7 +259,7 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
             where = form.select(
                 "verify_back_end", "Check model location", BACK_ENDS, "transformers", BACK_END_NAMES,
             )  # fmt: skip
-        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Answer check model")
+        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Model that checks answers")
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:

@@ -72,7 +72,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       stops.append(item);
     });
     root.replaceChildren(
-      make("h2", "", "Welcome. Try three things"),
+      make("h2", "", "Welcome. Three steps to know the app"),
       stops,
       make("p", "soft", data.why),
       make("div", "row", button("Start the tour", "primary", () => setTriggerValue("stop", 0)), button("Skip the tour", "", end)),

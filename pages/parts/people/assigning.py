@@ -73,7 +73,12 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         # Where nobody logs in, people are who they say.
         anybody = not login.needed()
         people = st.multiselect(
-            "Assessors", names, placeholder="Any assessor can claim it", accept_new_options=anybody, width=240
+            "Assessors",
+            names,
+            placeholder="Any assessor can claim it",
+            accept_new_options=anybody,
+            width=240,
+            help="Any assessor can claim the places that you leave free.",
         )
         wanted = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
         sample = st.number_input(

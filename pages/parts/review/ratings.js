@@ -132,7 +132,7 @@ class Desk {
       this.send("act", sent.act);
     } else {
       this.sent = null;
-      this.refusal = "Not saved. Try again.";
+      this.refusal = "Not saved: no connection to the app. Try again.";
     }
   }
 

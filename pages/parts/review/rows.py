@@ -21,6 +21,7 @@ from exam_workbench.review import (
     strays,
     uncovered,
 )
+from exam_workbench.text import how_many
 from pages.parts.review import settling as disagreement_settling
 from pages.parts.review.case_data import act_words
 from pages.parts.shared import look, presses, ui
@@ -80,8 +81,8 @@ def _since(one: Settling) -> str:
         return ""
     if one.act == "override" and one.next_act is None:
         return "Reopened because the override was withdrawn."
-    words = "Reopened later." if one.next_act == "reopen" else "Resolved again later."
-    return f"{words} An override of the question still applies." if one.in_force else words
+    words = "Reopened later." if one.next_act == "reopen" else "Reopened and resolved again later."
+    return f"{words} The override still replaces the grader's rating." if one.in_force else words
 
 
 def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) -> str | None:
@@ -102,8 +103,8 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     total, found = strays(project, policy, source, ROWS_A_PAGE, offset(key))
     st.container(key="strays").caption(
         ui.plain(
-            f"Questions answered (rating {basis(project, policy).min_rating} or more) by passages judged below"
-            f" {policy.min_judgment} ({source}): {total:,}. Reword or retire them, or override single ratings."
+            f"{how_many(total, 'questions')} with rating {basis(project, policy).min_rating} or more for passages"
+            f" judged below {policy.min_judgment} ({source}). Reword or retire a question, or override its rating."
         )
     )
     texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
@@ -141,8 +142,8 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
     total, found = uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
     st.caption(
         ui.plain(
-            f"Graded passages judged {policy.min_judgment} or more ({source}) that answer no question (rating"
-            f" {basis(project, policy).min_rating} or more): {total:,}. Add questions about their content."
+            f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source}) without any rating"
+            f" of {basis(project, policy).min_rating} or more. Add questions about their content."
         )
     )
     for one in found:

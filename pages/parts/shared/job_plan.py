@@ -67,8 +67,8 @@ def plan(project: Project, grader: Grader) -> Request | None:
     top = st.number_input(
         "Top passages per run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
         disabled=not run_names(project), persist_state="session",
-        help="Grades only the passages in the top ranks of a run. This is enough for measures with this cutoff. You "
-        "can grade the remaining passages later.",
+        help="Grades only the passages within this rank of at least one run. This is enough for measures with this "
+        "cutoff. You can grade the remaining passages later.",
     )  # fmt: skip
     scope = Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
@@ -116,8 +116,8 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
     cheaper = "half the price" if price.batch == BATCH_SHARE else f"{price.batch:.0%} of the price"
     wanted = st.checkbox(
         f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
-        help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can close the app. Results "
-        "are read when this screen is open.",
+        help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can close the app: sent "
+        "batches continue. Results are read when you check the batches here.",
     )  # fmt: skip
     return replace(request, batch=bool(wanted))
 

@@ -172,7 +172,7 @@ def _state_of_batches(job: BackgroundJob, since: str) -> str:
         return f"Cancelling. Answers that are already billed are kept. {said}."
     if job.control.paused:
         return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {said}."
-    return f"{said}. Running {since}. You can close the app."
+    return f"{said}. Running {since}. If you close the app, sent batches continue. Check them here later."
 
 
 def _rate(rate: float) -> str:

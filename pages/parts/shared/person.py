@@ -131,7 +131,7 @@ def _form() -> None:
         )
         st.form_submit_button("Use this name", on_click=_given, key="give name")
         st.container(key="about-names", width="stretch").caption(
-            "The activity log shows this name. The suggestion is your account name on this computer."
+            "The activity log shows this name with your changes. The suggestion is your account name on this computer."
             " You can read without a name."
         )
 
