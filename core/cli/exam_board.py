@@ -33,7 +33,7 @@ from .options import (
 @click.option(
     "--best-of",
     type=click.Choice(["icl"]),
-    help="Table of models by context mode. Each cell uses the number of worked examples with the best accuracy.",
+    help="Table of models by context mode: the best accuracy over the numbers of worked examples.",
 )
 @click.option("--by", type=click.Choice(["topic"]), help="Show accuracy by topic.")
 @click.option(

@@ -272,7 +272,7 @@ def confirm(
 @click.argument("query", metavar="QUERY")
 @view_options
 @click.option("--judgment-of", metavar="PASSAGE", help="Also withdraw your judgment of this passage.")
-@click.option("--answer", help="Also withdraw this text as a right answer of the query.")
+@click.option("--answer", help="Also remove this text from the query's right answers.")
 @author_option
 def withdraw(
     query: str,

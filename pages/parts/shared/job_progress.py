@@ -167,12 +167,12 @@ def state(job: BackgroundJob) -> str:
 
 def _state_of_batches(job: BackgroundJob, since: str) -> str:
     """How far batches are, which nobody need wait for."""
-    said = ui.plain(job.progress.message) or "Preparing the batches"
+    said = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
     if job.control.cancelled:
         return f"Cancelling. Answers that are already billed are kept. {said}."
     if job.control.paused:
         return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {said}."
-    return f"{said}. Running {since}. If you close the app, sent batches continue. Check them here later."
+    return f"{said}. Running {since}. The endpoint works on sent batches even if you close the app."
 
 
 def _rate(rate: float) -> str:
