@@ -35,6 +35,10 @@ from .options import (
 from .policy import policy_options
 from .progress import ProgressLines
 
+with_ungraded_option = click.option(
+    "--with-ungraded", is_flag=True, help="Include queries with ungraded pairs in the mean."
+)
+
 
 @click.command()
 @project_option
@@ -49,7 +53,7 @@ from .progress import ProgressLines
               help="What the mean is over. query: queries. subtopic: each query's subtopics, then queries. topic: all"
               " (query, subtopic) pairs. union: queries, joining subtopics' rankings (coverage only).")  # fmt: skip
 @click.option("--queries", is_flag=True, help="Also show every score per query.")
-@click.option("--with-ungraded", is_flag=True, help="Include queries with ungraded pairs in the mean.")
+@with_ungraded_option
 @policy_options
 @json_option
 def leaderboard(
@@ -112,6 +116,7 @@ def leaderboard(
 @click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of labels, such as nDCG@10 or AP.")
 @click.option("--memory", envvar=MEMORY, metavar="AMOUNT", help=f"Memory limit (4GB). Default: value of {MEMORY}.")
 @click.option("--spill", envvar=SPILL, metavar="FOLDER", help=f"For data beyond memory. Default: value of {SPILL}.")
+@with_ungraded_option
 @policy_options
 @json_option
 def file_leaderboard(
@@ -121,6 +126,7 @@ def file_leaderboard(
     measure: str,
     memory: str | None,
     spill: str | None,
+    with_ungraded: bool,
     policy: Policy,
     as_json: bool,
 ) -> None:
@@ -132,7 +138,7 @@ def file_leaderboard(
     lines = ProgressLines("queries")
     found = leaderboard_of_files(
         GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
-        lambda done, total: lines.say(done, total, over=done == total),
+        lambda done, total: lines.say(done, total, over=done == total), with_ungraded,
     )  # fmt: skip
     if as_json:
         print_json(found.board.as_dict() | {"grades": found.grades, "failed": found.failed, "labels": found.labels})
@@ -142,6 +148,8 @@ def file_leaderboard(
         [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
     )
     tell(f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.")
+    if found.board.says_ungraded:
+        tell(found.board.says_ungraded)
 
 
 def _tell_basis(board: Leaderboard) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..atomic_files import WorkingFolder, make_folder, put, writing
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import InputError
-from ..labels import Policy, basis, graded_pairs, label_qrels
+from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
 from ..project import Cursor, Project, record
 
 _FILE_SIZE = "256MB"
@@ -41,8 +41,10 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
     counts = "list_contains($queries, query_id)"
     tables = {
         "grades": f"SELECT query_id, passage_id, question_id, rating FROM ({graded_pairs(base)})"
+        f" LEFT JOIN (SELECT *, true AS failed FROM ({failed_pairs(base, weightless=True)}))"
+        " USING (query_key, question_key, passage_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) JOIN {ids}"
-        f" WHERE rating IS NOT NULL AND {counts} ORDER BY query_id",
+        f" WHERE (rating IS NOT NULL OR failed) AND {counts} ORDER BY query_id",
         "questions": f"SELECT query_id, question_id, weight, {base.grader.spec.max_rating:d} AS top"
         f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
         f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",

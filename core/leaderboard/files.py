@@ -13,7 +13,7 @@ from ..labels import Policy, label_sql
 from ..measures import make_evaluator, parse_measure
 from ..project import by_rank, first_line, scratch
 from ..types import MAX_RATING
-from .board import Leaderboard, order_systems
+from .board import Leaderboard, order_systems, without_waiting
 
 BATCH = 200_000
 """About how many labels and ranked passages are in Python's memory at a time; those of a query stay together."""
@@ -61,6 +61,7 @@ def leaderboard_of_files(
     memory: str | None = None,
     spill: Path | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
+    with_ungraded: bool = False,
 ) -> FilesLeaderboard:
     """Order the systems by a measure of labels, with the labels and scores that `leaderboard` gives in a project.
 
@@ -71,6 +72,7 @@ def leaderboard_of_files(
         policy: its label rule, weights, min rating and treatment of skipped queries count here.
         memory, spill: see `project.engine_config`.
         report: gets the number of scored queries and of all queries.
+        with_ungraded: include the queries with ungraded pairs. They are known only from a file of questions.
 
     Raises:
         InputError: the files are missing, lack a column, or have a value out of range; the measure is of another kind;
@@ -121,6 +123,21 @@ def leaderboard_of_files(
                 f"CREATE TABLE ranked AS SELECT * FROM (SELECT * FROM {runs} SEMI JOIN labels USING (query_id) {deep})"
                 " ORDER BY query_id"
             )
+            ungraded: dict[str, int] = {}
+            if files.questions is not None:
+                # A complete query has a grade for each question of positive weight and passage that the measure sees.
+                seen = f"WHERE rank <= {wanted.depth:d}" if wanted.only_top else "WHERE query_id IS NOT NULL"
+                engine.execute(f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs} {seen}")
+                ungraded = dict(
+                    engine.execute(
+                        "SELECT query_id, passages * asked - coalesce(given, 0) AS missing"
+                        " FROM (SELECT query_id, count(*) AS passages FROM pool GROUP BY query_id)"
+                        f" JOIN (SELECT query_id, count(*) AS asked FROM {questions} WHERE weight > 0 GROUP BY 1)"
+                        f" USING (query_id) LEFT JOIN (SELECT query_id, count(*) AS given FROM {weighed}"
+                        " SEMI JOIN pool USING (query_id, passage_id) WHERE weight > 0 GROUP BY 1) USING (query_id)"
+                        " WHERE missing > 0 ORDER BY query_id"
+                    ).fetchall()
+                )
             per_query: dict[str, dict[str, float]] = {
                 run: {} for (run,) in engine.execute(f"SELECT DISTINCT run FROM {runs} ORDER BY 1").fetchall()
             }
@@ -161,7 +178,12 @@ def leaderboard_of_files(
             for run, ranked in rankings.items():
                 per_query[run] |= evaluate(ranked)[wanted.name]
             report(done := done + len(queries), len(query_ids))
-    board = Leaderboard(wanted.name, "files", policy, order_systems(per_query, query_ids, policy), per_query, query_ids)
+    if not with_ungraded:
+        query_ids = without_waiting(ungraded, query_ids)
+        counted = set(query_ids)
+        per_query = {run: {q: x for q, x in scores.items() if q in counted} for run, scores in per_query.items()}
+    systems = order_systems(per_query, query_ids, policy)
+    board = Leaderboard(wanted.name, "files", policy, systems, per_query, query_ids, ungraded=ungraded)
     return FilesLeaderboard(board, int(rows), int(rows - rated), labels)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..project import (
     pool_mark,
     rankings,
 )
-from .board import Leaderboard, System, order_systems
+from .board import Leaderboard, System, order_systems, without_waiting
 from .likeness import similarity_scores
 from .needs import pairs_needed
 from .normalised import Normalised, normalised_scores
@@ -91,30 +91,25 @@ class _Scored:
 
 def _by_labels(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
-    return _Scored(scores, _but(waiting, without_answered_by_topic(project, label_qrels(project, base))))
+    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, label_qrels(project, base))))
 
 
 def _by_intents(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores, queries = intent_scores(project, measure, base)
-    return _Scored(scores, _but(waiting, without_answered_by_topic(project, queries)))
+    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, queries)))
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores = coverage(project, base, measure.depth)
-    return _Scored(scores, _but(waiting, _queries_with_questions(project, base)))
+    return _Scored(scores, without_waiting(waiting, _queries_with_questions(project, base)))
 
 
 def _by_share(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     found = normalised_scores(project, measure, base, _queries_with_questions(project, base))
-    counted = _but(waiting, found.query_ids)
+    counted = without_waiting(waiting, found.query_ids)
     if counted != found.query_ids:
         found = normalised_scores(project, measure, base, counted)
     return _Scored(found.per_query, found.query_ids, found)
-
-
-def _but(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
-    """The queries that do not wait for grades; all of them if none is left."""
-    return [query for query in query_ids if query not in waiting] or list(query_ids)
 
 
 SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str]], _Scored]] = {

@@ -117,6 +117,22 @@ def test_any_cut_and_order_of_the_files_gives_one_leaderboard_some_queries_at_a_
     assert without.board.systems == whole.board.systems, "questions that all weigh 1 need no file"
 
 
+def test_queries_with_ungraded_pairs_are_left_out_if_the_questions_are_known(folder: Path) -> None:
+    good = exported(folder)
+    duckdb.execute(
+        f"COPY (SELECT * FROM '{good.grades}' WHERE NOT (query_id = 'q2' AND passage_id = 'p1'))"
+        f" TO '{folder}/some grades.parquet'"
+    )
+    half = GradeFiles(f"{folder}/some grades.parquet", good.runs, good.questions)
+    plain = leaderboard_of_files(half, "nDCG@3").board
+    assert (plain.query_ids, plain.ungraded, plain.left_out) == (["q0", "q1", "q3"], {"q2": 1}, {"q2"})
+    assert all(scores.keys() == {"q0", "q1", "q3"} for scores in plain.per_query.values())
+    whole = leaderboard_of_files(half, "nDCG@3", with_ungraded=True).board
+    assert (whole.query_ids, whole.ungraded) == (["q0", "q1", "q2", "q3"], {"q2": 1})
+    unknown = leaderboard_of_files(GradeFiles(half.grades, half.runs), "nDCG@3").board
+    assert (unknown.query_ids, unknown.ungraded) == (["q0", "q1", "q2", "q3"], {})
+
+
 def test_unusable_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(place: GradeFiles, measure: str = "nDCG@3", memory: str | None = None) -> None:
         with pytest.raises(InputError):
