@@ -45,9 +45,20 @@ from exam_workbench.exchange import (
 )
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import Progress, Request, close_interrupted, run_job
+from exam_workbench.grading import Request, run_job
+from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, override
-from exam_workbench.project import Project, backup, create, judging, migrations, open_project, restore, set_aside
+from exam_workbench.project import (
+    Project,
+    backup,
+    close_interrupted,
+    create,
+    judging,
+    migrations,
+    open_project,
+    restore,
+    set_aside,
+)
 from exam_workbench.project.backups import verify
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 

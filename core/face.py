@@ -167,7 +167,7 @@ class Project:
             limit=limit,
             top=top,
         )
-        request = Request(scope, bank_version, max_calls, max_cost, concurrency)
+        request = Request(scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency)
         check_version(stored, bank_version)
         remember_settings(stored, made, kind, known, author)
         final = run_job(stored, made, request, author)

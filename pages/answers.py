@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from exam_workbench.pipelines import current_answer_work, lacking
+from exam_workbench.jobs import current_job
+from exam_workbench.pipelines import lacking
 from pages.parts.answers import asking, choosing, grid, looking
 from pages.parts.shared import ui, views
 
@@ -22,7 +23,7 @@ if not looking.generators(project):
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
             " on the Home screen."
         )
-    if current_answer_work(project) is None:
+    if current_job(project, "answers") is None:
         st.container(key="no-answers").markdown(
             "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )

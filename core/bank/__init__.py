@@ -73,7 +73,7 @@ from .questions import (
 from .repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
 from .saving import is_wordless, restore, save, save_questions
 from .speaking_passages import speaking_passages
-from .status import asked_models, counts, judged_queries, next_step
+from .status import counts, judged_queries, next_step
 from .topics import (
     add_topics,
     answered_by_topic,
@@ -112,7 +112,6 @@ __all__ = [
     "add_topics",
     "answered_by_topic",
     "asked_bank",
-    "asked_models",
     "asked_questions",
     "asking",
     "asks",

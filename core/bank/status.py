@@ -48,11 +48,6 @@ def counts(project: Project) -> dict[str, int]:
     return dict(zip(names, row, strict=True))
 
 
-def asked_models(project: Project) -> bool:
-    """Whether a job of this project has made calls, and so has something to be billed for."""
-    return bool(project.value("SELECT EXISTS (FROM jobs WHERE calls > 0)"))
-
-
 @dataclass(frozen=True)
 class JudgedQueries:
     """How well the bank covers the queries that have judgments.

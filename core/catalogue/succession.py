@@ -38,7 +38,7 @@ def _succession(project: Project) -> Succession | None:
     usual, others = known[0], known[1:]
     most, grades = max(one.grades for one in others), 0
     for began, graded in project.rows(
-        "SELECT started_at, graded FROM jobs WHERE grader_key = ? ORDER BY job_key", [usual.key]
+        "SELECT started_at, done FROM jobs WHERE subject_key = ? ORDER BY job_key", [usual.key]
     ):
         grades += graded
         then = replace(usual, grades=grades)

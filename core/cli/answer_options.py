@@ -10,8 +10,9 @@ import click
 
 from ..errors import GradingError
 from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
-from ..grading import PriceTag, Progress
-from ..pipelines import JUDGES, KS, TEMPERATURE, Caps, Gold, View
+from ..grading import PriceTag
+from ..jobs import Extent, Progress
+from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
 from .options import Whole, counted, print_json, tell
 from .patience import patience_option
 from .progress import ProgressLines
@@ -62,7 +63,10 @@ def caps_options(command: Command) -> Command:
         only_failed: bool,
         **others: Any,
     ) -> Any:
-        caps = Caps(limit, max_calls, max_cost, concurrency, retry_failed, only_failed, patience)
+        caps = Extent(
+            limit=limit, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
+            retry_failed=retry_failed, only_failed=only_failed,
+        )  # fmt: skip
         return command(*args, caps=caps, **others)
 
     wrapped: Command = with_caps

@@ -12,7 +12,9 @@ from .. import pipelines
 from ..errors import GradingError, InputError
 from ..exchange import Options, import_files
 from ..formats import Source
+from ..graders import Control
 from ..grading import Request, make_control, run_job
+from ..jobs import Extent, jobs
 from ..pipelines import (
     ANSWER_RULES,
     DRAWS,
@@ -25,12 +27,10 @@ from ..pipelines import (
     SEED,
     TEMPERATURE,
     AnswerRule,
-    Caps,
     GeneratorPlan,
     Gold,
     PassageOrder,
     ReadyGenerator,
-    Reins,
     Retriever,
     WantedAnswers,
     answers_price,
@@ -55,7 +55,7 @@ from .options import (
     tell,
 )
 from .patience import patience_option
-from .progress import ProgressLines
+from .progress import ProgressLines, tell_of_calls
 
 
 @click.group()
@@ -135,7 +135,7 @@ def generate(
     name: str | None,
     gold: Gold,
     settings: dict[str, str],
-    caps: Caps,
+    caps: Extent,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -160,8 +160,8 @@ def generate(
         if dry_run:
             say_price("answers", answers_price(project, ready, planned), as_json, shown)
             return
-        reins = Reins(lambda line: tell(f"exam: {line}"))
-        final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), reins)
+        control = Control(report=tell_of_calls())
+        final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), control)
     if planned.skipped or planned.without_text:
         tell(
             f"Skipped: {counted(planned.skipped, 'answer')} without retrieved passages,"
@@ -213,16 +213,26 @@ def list_(project_path: Path | None, as_json: bool) -> None:
     """List generators, models of answer checks, and their jobs."""
     with opened(project_path) as project:
         found = pipelines.answering_so_far(project)
-        jobs = pipelines.answer_jobs(project)
+        known = jobs(project, "generating", "comparing")
+    listed = [
+        {
+            "key": job.key, "role": "generator" if job.kind == "generating" else "judge", "name": job.name,
+            "asked": job.request, "state": job.state, "total": job.total, "written": job.done, "failed": job.failed,
+            "message": job.message, "author": job.author, "started_at": job.started_at, "ended_at": job.ended_at,
+            "calls": job.calls, "cost": job.cost,
+        }
+        for job in known
+    ]  # fmt: skip
     if as_json:
-        print_json({"models": [asdict(one) for one in found], "jobs": [asdict(one) for one in jobs]})
+        print_json({"models": [asdict(one) for one in found], "jobs": listed})
         return
     print_table(
         ("role", "name", "model", "prompt", "written", "failed"),
         [(one.role, one.name, one.model or None, one.prompt or None, one.written, one.failed) for one in found],
     )
-    rows: list[tuple[Any, ...]] = [
-        (str(one.key), one.role, one.name, one.state, one.total, one.written, one.failed, one.calls) for one in jobs
+    rows = [
+        (str(one["key"]), *(one[name] for name in ("role", "name", "state", "total", "written", "failed", "calls")))
+        for one in listed
     ]
     if rows:
         click.echo()
@@ -355,8 +365,8 @@ def rag(
         ready = _generator(project, None, plan)
         queries = tuple(query.query_id for query in pipelines.asked_queries(project))
         wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
-        reins = Reins(lambda line: tell(f"exam: {line}"))
-        final = generate_answers(project, ready, wanted, author, Caps(patience=patience), watch("answers"), reins)
+        control = Control(report=tell_of_calls())
+        final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
         if final.state in ("failed", "cancelled"):
             raise GradingError(
                 "job-failed",

@@ -9,18 +9,8 @@ import click
 
 from ..catalogue import remember_settings
 from ..errors import GradingError
-from ..grading import (
-    Request,
-    Standing,
-    call_batches,
-    cancel,
-    follow,
-    jobs,
-    outcome,
-    send,
-    step,
-    waiting_jobs,
-)
+from ..grading import Request, Standing, call_batches, cancel, follow, outcome, send, step, waiting_jobs
+from ..jobs import jobs
 from ..project import current_author
 from .grader_options import GraderChoice, grader_options
 from .guests import close_unfinished, pause
@@ -55,16 +45,16 @@ def batch() -> None:
 def status(project_path: Path | None, as_json: bool) -> None:
     """List the open batches with their state at the last check."""
     with opened(project_path) as project:
-        waiting = [job for job in jobs(project) if job.state == "waiting"]
+        waiting = jobs(project, "grading", state="waiting")
         found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
     print_rows(
         as_json,
-        {"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]},
+        {"batches": [{"grader": job.name, **asdict(one)} for job, one in found]},
         ("job", "grader", "batch", "state", "calls", "done", "message"),
         [
             (
                 str(job.key),
-                job.grader,
+                job.name,
                 one.batch_id or "",
                 one.status,
                 one.calls,

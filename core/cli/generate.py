@@ -14,11 +14,12 @@ from .. import bank
 from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from ..errors import GradingError, InputError
 from ..graders import BACK_ENDS, acting, naming
-from ..grading import KINDS, Kind, Report, draft_answer_key, job_control, make_drafter, suggest
+from ..grading import KINDS, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..jobs import Caps, job_control
 from ..project import Project, current_author
 from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from .patience import patience_option
-from .progress import ProgressLines
+from .progress import ProgressLines, tell_of_calls
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,8 +89,8 @@ def generate(
     with opened(project_path) as project:
         drafter = make_drafter(settings)
         control = job_control(
-            project, drafter.model, drafter.back_end, max_calls, max_cost,
-            report=lambda line: tell(f"exam: {line}"), patience=patience,
+            project, drafter.model, drafter.back_end,
+            Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
         )  # fmt: skip
         chosen = None if every else queries
         lines = ProgressLines("requests answered")
@@ -231,8 +232,6 @@ def answer_key(
     """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
     with opened(project_path) as project:
         drafter = make_drafter(settings)
-        control = job_control(
-            project, drafter.model, drafter.back_end, report=lambda line: tell(f"exam: {line}"), patience=patience
-        )
+        control = job_control(project, drafter.model, drafter.back_end, Caps(patience=patience), tell_of_calls())
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
         _say(project, report, as_json)

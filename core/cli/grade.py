@@ -18,9 +18,7 @@ from ..formats import Source
 from ..graders import grade_plan as grade_on_ray
 from ..graders import holds_grades
 from ..grading import (
-    BackgroundJob,
     PriceTag,
-    Progress,
     Request,
     Scope,
     left_out,
@@ -33,6 +31,7 @@ from ..grading import (
     take_in_grades,
     write_missing,
 )
+from ..jobs import BackgroundJob, Progress
 from ..project import Project, current_author
 from ..types import GraderSpec
 from .batch import grade_in_batches
@@ -191,8 +190,8 @@ def grade(
     if not batch and (batch_size is not None or no_wait):
         raise InputError("option-missing", "--batch-size and --no-wait need --batch.", "Add --batch.")
     request = Request(
-        scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size,
-        patience=patience,
+        scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
+        batch=batch, batch_size=batch_size,
     )  # fmt: skip
     if batch and not dry_run:
         grade_in_batches(project_path, chosen, request, no_wait, as_json)
@@ -343,7 +342,7 @@ def _follow(job: BackgroundJob, host: Guest) -> Progress:
                 tell(f"exam: {line}")
             watch(job.progress)
         except KeyboardInterrupt as stopped:
-            job.cancel(str(stopped))
+            job.control.cancel(str(stopped))
     return job.progress
 
 

@@ -11,7 +11,8 @@ from .. import catalogue
 from ..catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
-from ..grading import pair_to_try, trial_control
+from ..grading import pair_to_try
+from ..jobs import trial_control
 from ..project import current_author
 from .grader_options import GraderChoice, grader_options
 from .guests import File, text_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import sys
@@ -129,16 +130,21 @@ def close_unfinished(project: Project) -> None:
     """Mark jobs whose process died; in a server, which did so when it opened the project, others are under way."""
     if guest() is None:
         # What only reads need not wait for all that grades.
-        from ..grading import close_interrupted
+        from ..project import close_interrupted
 
         close_interrupted(project)
+
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
 
 
 def deliver(files: Mapping[str, bytes]) -> None:
     """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
 
     Args:
-        files: contents by path; `-` stands for standard output, which is written at the end of the command.
+        files: contents by path. `-` is standard output, which is written at the end of the command. What a path that
+            ends with .gz gets is compressed.
 
     Raises:
         InputError, ProjectError, KeyboardInterrupt: they are not in place. Nothing may be recorded of them.
@@ -146,7 +152,10 @@ def deliver(files: Mapping[str, bytes]) -> None:
     with ExitStack() as places:
         for name, content in files.items():
             if name != "-":
-                places.enter_context(written(Path(name))).write_bytes(content)
+                compressed = name.endswith(".gz") and not content.startswith(GZIP)
+                # Without the time, so that the same content gives the same bytes.
+                made = gzip.compress(content, mtime=0) if compressed else content
+                places.enter_context(written(Path(name))).write_bytes(made)
     if (host := guest()) is not None:
         host.hand_over()
 

@@ -14,7 +14,8 @@ from ..bank import Scheme, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
 from ..exchange import Options, import_files
 from ..formats import Source
-from ..grading import job_control, make_drafter
+from ..grading import make_drafter
+from ..jobs import Caps, job_control
 from ..pipelines import (
     EXAM,
     Thresholds,
@@ -43,7 +44,7 @@ from .item_checks import (
 )
 from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from .patience import patience_option
-from .progress import ProgressLines
+from .progress import ProgressLines, tell_of_calls
 
 SHOWN = 80
 """Characters of a question in a table for people."""
@@ -117,8 +118,8 @@ def generate(
                 )
             return
         control = job_control(
-            project, drafter.model, drafter.back_end, max_calls, max_cost,
-            report=lambda line: tell(f"exam: {line}"), patience=patience,
+            project, drafter.model, drafter.back_end,
+            Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
         )  # fmt: skip
         lines = ProgressLines("passages")
 

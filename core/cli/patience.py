@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ..grading import LONGEST_PATIENCE, Request
+from ..grading import Request
+from ..jobs import LONGEST_PATIENCE
 
 Command = Callable[..., Any]
 MINUTE = 60.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,8 +12,8 @@ from ..bank import check_version, counts
 from ..catalogue import find_grader, how_to_grade
 from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
-from ..grading import jobs as recorded_jobs
-from ..project import current_author, pool_depth, set_pool_depth
+from ..jobs import jobs as recorded_jobs
+from ..project import Job, current_author, pool_depth, set_pool_depth
 from .options import Whole, json_option, opened, print_json, print_rows, print_table, project_option, tell
 
 
@@ -40,19 +41,19 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
 def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
     """List grading jobs with their progress and result, newest first."""
     with opened(project_path) as project:
-        found = recorded_jobs(project)[:limit]
+        found = recorded_jobs(project, "grading")[:limit]
     print_rows(
         as_json,
-        {"jobs": [asdict(job) for job in found]},
+        {"jobs": [_as_dict(job) for job in found]},
         ("job", "started", "grader", "state", "pairs", "graded", "failed", "by", "message"),
         [
             (
                 str(job.key),
                 f"{job.started_at:%Y-%m-%d %H:%M}",
-                job.grader,
+                job.name,
                 job.state,
                 job.total,
-                job.graded,
+                job.done,
                 job.failed,
                 job.author,
                 job.message,
@@ -60,6 +61,16 @@ def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
             for job in found
         ],
     )
+
+
+def _as_dict(job: Job) -> dict[str, Any]:
+    return {
+        "key": job.key, "grader": job.name, "asked": job.request, "state": job.state, "total": job.total,
+        "graded": job.done, "failed": job.failed, "message": job.message, "author": job.author,
+        "started_at": job.started_at, "ended_at": job.ended_at, "calls": job.calls, "cost": job.cost,
+        "input_tokens": job.input_tokens, "output_tokens": job.output_tokens, "cached_tokens": job.cached_tokens,
+        "thinking_tokens": job.thinking_tokens,
+    }  # fmt: skip
 
 
 @click.command()

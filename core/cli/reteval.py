@@ -12,19 +12,19 @@ import click
 from .. import pipelines
 from ..errors import InputError, Report, unknown_name
 from ..formats import Source, read_answer_verdicts
+from ..graders import Control
+from ..jobs import Extent
 from ..labels import Policy
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
 from ..pipelines import (
     JUDGES,
     AgreementRow,
-    Caps,
     CaseRow,
     Evaluation,
     Failures,
     JudgePlan,
     PeopleSaid,
-    Reins,
     RetEvalRow,
     View,
     compare_answers,
@@ -51,6 +51,7 @@ from .options import (
     project_option,
     tell,
 )
+from .progress import tell_of_calls
 
 
 @click.group(invoke_without_command=True)
@@ -154,7 +155,7 @@ def compare(
     name: str | None,
     human: str | None,
     settings: dict[str, str],
-    caps: Caps,
+    caps: Extent,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -173,8 +174,8 @@ def compare(
             wanted = pairs_to_compare(project, ready, pairs, caps)
             say_price("comparisons", comparing_price(project, ready, wanted), as_json, {"judge": ready.model.name})
             return
-        reins = Reins(lambda line: tell(f"exam: {line}"))
-        final = compare_answers(project, ready, pairs, current_author(), caps, watch("comparisons"), reins)
+        control = Control(report=tell_of_calls())
+        final = compare_answers(project, ready, pairs, current_author(), caps, watch("comparisons"), control)
     say_end("comparisons", final, as_json, {"judge": ready.model.name})
 
 

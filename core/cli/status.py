@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..bank import asked_models, counts, judged_queries, speaking_passages
-from ..project import Project
+from ..bank import counts, judged_queries, speaking_passages
+from ..project import Project, asked_models
 from .options import json_option, opened, print_json, print_table, project_option
 
 if TYPE_CHECKING:

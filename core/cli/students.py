@@ -11,15 +11,14 @@ import click
 from .. import pipelines
 from ..errors import GradingError, InputError
 from ..formats import Source
-from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, acting, naming
-from ..grading import Progress
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
+from ..jobs import Progress
 from ..pipelines import (
     DEPTH,
     NORMALISE,
     RETRIEVERS,
     RULES,
     Plan,
-    Reins,
     Retriever,
     Sit,
     add_student,
@@ -42,7 +41,7 @@ from .options import (
     tell,
 )
 from .patience import patience_option
-from .progress import ProgressLines
+from .progress import ProgressLines, tell_of_calls
 
 _query_option = click.option("--query", "query_id", help="Only items of this query.")
 
@@ -212,14 +211,13 @@ def sit(
     if key_variable and not base_url:
         raise InputError("option-missing", "--key-variable needs an endpoint.", "Add --base-url URL.")
     request = Sit(
-        names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed,
-        patience,
+        names or None, query_id, bank_version, limit=limit, max_calls=max_calls, max_cost=max_cost,
+        concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
     )  # fmt: skip
     with opened(project_path) as project, acting(naming(base_url, key_variable)):
         close_unfinished(project)
-        ended = pipelines.sit(
-            project, request, current_author(), _watch(), Reins(lambda line: tell(f"exam: {line}"))
-        )  # fmt: skip
+        control = Control(report=tell_of_calls())
+        ended = pipelines.sit(project, request, current_author(), _watch(), control)
     if as_json:
         print_json(
             {

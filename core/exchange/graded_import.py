@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 from ..bank import add_topics, question_text_key, take_queries
 from ..catalogue import put_grader
 from ..errors import Report
-from ..grading import end, start, write_grades
+from ..grading import write_grades
 from ..project import (
     Cursor,
     Keeper,
+    add_job,
     add_kept_passages,
+    end_job,
     lent,
     let_go,
     list_keys,
@@ -58,7 +60,7 @@ class GradedImport:
         self.graders: list[tuple[int, int]] = []
         for spec in files.graders:
             key = put_grader(cursor, spec)
-            self.graders.append((key, start(cursor, key, {"import": "graded"}, 0, author)))
+            self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, author)))
 
     def write(self, batch: Batch) -> None:
         """Write one batch."""
@@ -205,7 +207,7 @@ class GradedImport:
             self.counts["bank version"] = self.version
         self.counts["questions"] = self.asked_of
         for _, job in self.graders:
-            end(self.cursor, job, "imported", f"Imported from {names}")
+            end_job(self.cursor, job, "imported", f"Imported from {names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
         if same:
             report.remark(

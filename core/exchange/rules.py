@@ -169,10 +169,8 @@ _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 _USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
 _COUNTED = {
-    "jobs": ("total", "graded", "failed", *_USED),
+    "jobs": ("total", "done", "failed", *_USED),
     "call_batches": ("calls", "wave", "done", "answered", "unanswered", *_USED[1:]),
-    "sittings": ("total", "answered", "failed", *_USED),
-    "answer_jobs": ("total", "written", "failed", *_USED),
 }
 """Columns with counts by table."""
 
@@ -279,7 +277,6 @@ REFERENCES: Final = tuple(
     failures question_text_key question_texts text_key
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
-    jobs grader_key graders grader_key
     call_batches job_key jobs job_key
     call_batch_pairs batch_key call_batches batch_key
     call_batch_pairs question_text_key question_texts text_key
@@ -325,22 +322,19 @@ REFERENCES: Final = tuple(
     gold_runs run_key runs run_key
     ranked_runs run_key runs run_key
     student_factors student_key students student_key
-    sittings student_key students student_key
     answers student_key students student_key
     answers item_text_key question_texts text_key
-    answers sitting_key sittings sitting_key
-    answer_jobs generator_key generators generator_key
-    answer_jobs judge_key answer_judges judge_key
+    answers sitting_key jobs job_key
     generated_answers generator_key generators generator_key
     generated_answers question_text_key question_texts text_key
     generated_answers context_keys passage_texts text_key
     generated_answers text_key answer_texts text_key
-    generated_answers answer_job_key answer_jobs answer_job_key
+    generated_answers answer_job_key jobs job_key
     comparisons judge_key answer_judges judge_key
     comparisons question_text_key question_texts text_key
     comparisons answer_text_key answer_texts text_key
     comparisons reference_keys answer_texts text_key
-    comparisons answer_job_key answer_jobs answer_job_key
+    comparisons answer_job_key jobs job_key
     answer_verdicts query_key queries query_key
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
@@ -455,9 +449,9 @@ RULES: Final = (
     ),
     *(
         _value(table, "not-a-json-object", _json(column, "OBJECT"), f"{column} is not a JSON object")
-        for table, column in (("jobs", "asked"), ("activity", "detail"), ("named_graders", "parameters"),
-                              ("publications", "manifest"), ("students", "parameters"), ("sittings", "asked"),
-                              ("generators", "parameters"), ("answer_judges", "parameters"), ("answer_jobs", "asked"),
+        for table, column in (("jobs", "request"), ("activity", "detail"), ("named_graders", "parameters"),
+                              ("publications", "manifest"), ("students", "parameters"),
+                              ("generators", "parameters"), ("answer_judges", "parameters"),
                               ("audits", "policy"), ("audits", "goal"), ("audit_batches", "design"))
     ),
     *(
@@ -477,10 +471,13 @@ RULES: Final = (
         _value(table, "confidence-out-of-range", f"confidence {_SHARE}", "the confidence is not a number from 0 to 1")
         for table in ("grades", "comparisons")
     ),
-    *(
-        _value(table, "cost-below-0", "cost >= 0", "the cost is below 0")
-        for table in ("jobs", "sittings", "answer_jobs")
-    ),
+    _value("jobs", "cost-below-0", "cost >= 0", "the cost is below 0"),
+    _value("jobs", "unknown-subject", " OR ".join(
+        f"(kind = '{kind}' AND subject_key IN (SELECT {key} FROM {table}))" for kind, table, key in (
+            ("grading", "graders", "grader_key"), ("sitting", "students", "student_key"),
+            ("generating", "generators", "generator_key"), ("comparing", "answer_judges", "judge_key"),
+        )
+    ), "the job asks an unknown grader, examinee or model"),
     *(
         _value(table, "half-withdrawn", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)",
                "the author or the time of the withdrawal is missing")
@@ -567,8 +564,6 @@ RULES: Final = (
            "a score of a choice is not a finite number"),
     _value("queries", "no-first-answer", "further_answers IS NULL OR answer IS NOT NULL",
            "there are further answers, but the first one is missing"),
-    _value("answer_jobs", "not-one-model", "(generator_key IS NULL) <> (judge_key IS NULL)",
-           "the job needs either a generator or an answer check"),
     _value("generated_answers", "neither-answer-nor-reason", "(text_key IS NULL) = (reason IS NOT NULL)",
            "an answer needs either a text or a reason why it is missing"),
     _value("generated_answers", "unknown-context", "(context_keys IS NULL) = (run IS NOT NULL)",

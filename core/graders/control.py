@@ -1,4 +1,4 @@
-"""The reins of a running job: pause, stop, how many calls at once, and how much may be spent."""
+"""The control of a running job: pause, cancel, how many calls at once, and how much may be spent."""
 
 from __future__ import annotations
 
@@ -135,6 +135,8 @@ class Awaited:
         return f"waits for the endpoint, next attempt at {self.next_try:%H:%M}{gives_up} ({self.reason})"
 
 
+STEP = ("max_calls", "max_cost", "price", "concurrency", "attempts", "vectors", "patience", "longest_wait", "caller")
+"""The fields of a control that each step of a job sets anew."""
 RATE_WINDOW = 60.0
 """Seconds that an endpoint may ask for without patience: limits of a rate are mostly per minute."""
 
@@ -230,6 +232,15 @@ class Control:
             self._reserved += cost
             self._under_way += 1
             return True
+
+    def renew(self, caps: Control) -> None:
+        """Start the next step of a job, with the caps of another control and nothing used; a pause or cancel stays."""
+        with self._lock:
+            for name in STEP:
+                setattr(self, name, getattr(caps, name))
+            self.usage, self.exhausted, self.overrun, self.awaited, self.in_vain = NOTHING_USED, False, "", None, False
+            self._reserved, self._under_way, self._begun, self._cost_by = 0.0, 0, False, caps._cost_by
+            self._models.clear()
 
     def _within_day(self) -> bool:
         """Count a call of the caller's day; whether it may be made."""

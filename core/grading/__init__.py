@@ -15,8 +15,6 @@ from .batches import (
     waiting_jobs,
 )
 from .billing import Bill, bills
-from .budgets import job_control, trial_control
-from .carrying import Carrier, carry
 from .drafting import (
     KINDS,
     MOST,
@@ -36,16 +34,13 @@ from .drafting import (
 from .elsewhere import take_in, take_in_grades, write_missing
 from .failures import Doubtful, Which, doubtful_pairs, reasons
 from .grades import NO_USABLE_RATING, write_grades
-from .jobs import close_interrupted, end, jobs, start
 from .kept_vectors import ProjectVectors, count_vectors, drop_vectors
-from .ledgers import Ledger, state_now
 from .left_out import LeftOut, left_out
 from .pairs import Plan, make_plan, missing_pairs
 from .prefixes import CHARACTERS_A_TOKEN
 from .price_tag import PriceTag, price_tag, time_needed
-from .progress import Progress
-from .request import LONGEST_PATIENCE, Request
-from .running import BackgroundJob, current_job, make_control, run_job, start_job
+from .request import Request
+from .running import make_control, run_job, start_job
 from .scope import Scope
 from .trying import fill_in, pair_to_try, questions_for, questions_to_try
 
@@ -53,22 +48,17 @@ __all__ = [
     "CHARACTERS_A_TOKEN",
     "DEFAULT_PROMPT",
     "KINDS",
-    "LONGEST_PATIENCE",
     "MOST",
     "NO_USABLE_RATING",
-    "BackgroundJob",
     "Bill",
-    "Carrier",
     "Doubtful",
     "Drafter",
     "Failure",
     "KeyPassage",
     "Kind",
-    "Ledger",
     "LeftOut",
     "Plan",
     "PriceTag",
-    "Progress",
     "ProjectVectors",
     "Report",
     "Request",
@@ -80,21 +70,15 @@ __all__ = [
     "blank",
     "call_batches",
     "cancel",
-    "carry",
-    "close_interrupted",
     "count_vectors",
-    "current_job",
     "doubtful_pairs",
     "draft_answer_key",
     "drafting_control",
     "drop_vectors",
-    "end",
     "fill_in",
     "find_prompt",
     "fitting_prompts",
     "follow",
-    "job_control",
-    "jobs",
     "left_out",
     "make_control",
     "make_drafter",
@@ -110,15 +94,12 @@ __all__ = [
     "run_job",
     "send",
     "standing",
-    "start",
     "start_job",
-    "state_now",
     "step",
     "suggest",
     "take_in",
     "take_in_grades",
     "time_needed",
-    "trial_control",
     "usual_settings",
     "waiting_jobs",
     "write_grades",

@@ -38,14 +38,12 @@ from ..graders import (
     tokens_told,
     used_by,
 )
-from ..project import Cursor, Project, log, stage
+from ..jobs import Caps, Progress, find_job, job_control, jobs, record_usage, usage_of
+from ..project import Cursor, Job, Project, add_job, end_job, log, stage, wait_for_batches
 from ..types import GraderSpec
 from .billing import billed, told_of
-from .budgets import job_control
-from .jobs import JOBS, Job, end, find_job, jobs, start
 from .pairs import pairs_to_grade, with_texts
 from .price_tag import tag_of
-from .progress import Progress
 from .replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
 from .request import Request, asked_of
 
@@ -151,13 +149,8 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
 
 def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
     """The jobs of a grader that wait for batches, oldest first."""
-    return [
-        find_job(project, job)
-        for (job,) in project.rows(
-            "SELECT job_key FROM jobs WHERE state = 'waiting' AND grader_key = ? ORDER BY job_key",
-            [project.read(lambda cursor: grader_key(cursor, spec))],
-        )
-    ]
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    return [] if key is None else jobs(project, "grading", subject=key, state="waiting")[::-1]
 
 
 def standing(project: Project, spec: GraderSpec) -> Standing:
@@ -174,10 +167,10 @@ def standing(project: Project, spec: GraderSpec) -> Standing:
         dict(Counter(batch.status for batch in batches if batch.open)),
         sum(batch.calls for batch in made),
         sum(made.values()),
-        sum(job.graded for job in found),
+        sum(job.done for job in found),
         sum(job.failed for job in found),
         sum(job.total for job in found),
-        reduce(Usage.plus, (job.usage for job in found), NOTHING_USED),
+        reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
     )
 
 
@@ -215,7 +208,7 @@ def send(
             "stopped": False,
         }
         with project.transaction(act="grade", author=author) as cursor:
-            job = start(cursor, put_grader(cursor, grader.spec), asked, len(pairs), author)
+            job = add_job(cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author)
             log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs))
         try:
             outcomes = _learn(project, grader, pairs, control)
@@ -228,12 +221,12 @@ def send(
                 project,
                 grader,
                 author,
-                replace(find_job(project, job), asked=asked),
+                replace(find_job(project, job), request=asked),
                 pairs,
                 request.batch_size or MOST_CALLS,
             )
         except GradingError as error:
-            project.write(partial(end, job_key=job, state="failed", message=str(error)))
+            project.write(partial(end_job, job=job, state="failed", message=str(error)))
             raise
     return [job.key for job in waiting_jobs(project, grader.spec)]
 
@@ -245,25 +238,16 @@ def _control(
     report: Callable[[str], None] = lambda line: None,
     batch: bool = False,
 ) -> Control:
-    return job_control(
-        project,
-        grader.spec.model,
-        endpoint_of(grader),
-        asked.get("max_calls"),
-        asked.get("max_cost"),
-        1,
-        report,
-        patience=0.0,
-        batch=batch,
-    )
+    caps = Caps(max_calls=asked.get("max_calls"), max_cost=asked.get("max_cost"), concurrency=1, patience=0.0)
+    return job_control(project, grader.spec.model, endpoint_of(grader), caps, report, batch)
 
 
 def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
     """Learn the fields that the endpoint takes: from an earlier job there, or by asking it about one pair."""
     endpoint = endpoint_of(grader)
     learnt = project.rows(
-        "SELECT json_extract(asked, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE grader_key = ?"
-        " AND json_extract_string(asked, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
+        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE subject_key = ?"
+        " AND json_extract_string(request, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
         " ORDER BY job_key DESC LIMIT 1",
         [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
@@ -288,8 +272,8 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
     Returns:
         Whether there are new batches.
     """
-    control = _control(project, grader, job.asked, batch=True)
-    control.add(job.usage)
+    control = _control(project, grader, job.request, batch=True)
+    control.add(usage_of(job))
     wave = 1 + max((batch.wave for batch in call_batches(project, job.key)), default=0)
     rows: list[tuple[Any, ...]] = []
     settled: list[Outcome] = []
@@ -304,7 +288,7 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
             rows.append((mark, place, *pair))
             place += 1
         else:
-            job.asked["stopped"] = True
+            job.request["stopped"] = True
             break
     Taking(project, grader, author, job.key).write(settled)
 
@@ -322,9 +306,7 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
             "INSERT INTO call_batch_pairs SELECT batch_key, place, question_text_key, passage_text_key"
             " FROM staged_rows JOIN call_batches USING (mark) ANTI JOIN call_batch_pairs USING (batch_key)"
         )
-        cursor.execute(
-            "UPDATE jobs SET state = 'waiting', asked = ? WHERE job_key = ?", [json.dumps(job.asked), job.key]
-        )
+        wait_for_batches(cursor, job.key, job.request)
 
     project.write(record)
     return bool(rows)
@@ -339,8 +321,10 @@ def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Rep
     """The answers to first calls of a grader's pairs that have no grade yet, by pair and name, of any of its jobs."""
     found: dict[Pair, dict[str, Reply]] = {}
     for question, passage, name, content, error in project.rows(
-        "SELECT question_text_key, passage_text_key, name, content, error FROM kept_replies JOIN jobs USING (job_key)"
-        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) WHERE grader_key = ? ORDER BY ALL",
+        "SELECT question_text_key, passage_text_key, name, content, error"
+        " FROM kept_replies k JOIN jobs j USING (job_key)"
+        " ANTI JOIN grades g ON g.grader_key = j.subject_key AND g.question_text_key = k.question_text_key"
+        " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
         [project.read(lambda cursor: grader_key(cursor, spec))],
     ):
         pair, body = (question, passage), None if content is None else content.encode()
@@ -372,7 +356,7 @@ def cancel(project: Project, grader: Grader, author: str) -> Standing:
     project.write(
         lambda cursor: cursor.execute(
             "UPDATE call_batches SET cancelling = true WHERE state IN ('planned', 'uploaded', 'sent')"
-            " AND job_key IN (SELECT job_key FROM jobs WHERE state = 'waiting' AND grader_key = ?)",
+            " AND job_key IN (SELECT job_key FROM jobs WHERE state = 'waiting' AND subject_key = ?)",
             [grader_key(cursor, grader.spec)],
         )
     )
@@ -390,7 +374,7 @@ class _Step:
 
     def go(self) -> None:
         """Bring each batch as far as it comes, and then the job."""
-        asked, endpoint = self.job.asked, endpoint_of(self.grader)
+        asked, endpoint = self.job.request, endpoint_of(self.grader)
         if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
                 "batches-at-another-address",
@@ -451,7 +435,7 @@ class _Step:
         pairs = set(self._pairs(batch))
         waiting = {pair: told for pair, told in kept_replies(self.project, self.grader.spec).items() if pair in pairs}
         taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
-        told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.asked.get("told") or {})
+        told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
         # An answer that does not tell its tokens counts as the price tag told.
         usual = Tokens(*(told[name] // max(told["calls"], 1) for name in ("input_tokens", "output_tokens")))
         used: dict[str, Tokens] = {}
@@ -473,7 +457,7 @@ class _Step:
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = used_by(len(used), tokens, taking.price.in_batch.of_tokens(tokens)).plus(job.usage)
+        usage = used_by(len(used), tokens, taking.price.in_batch.of_tokens(tokens)).plus(usage_of(job))
         rows = [
             (*pair, reply.name, None if reply.content is None else reply.content.decode(), reply.error)
             for pair, replies in taking.unfinished().items()
@@ -485,14 +469,14 @@ class _Step:
             cursor.execute(
                 "DELETE FROM kept_replies WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
                 " passage_text_key) FROM call_batch_pairs WHERE batch_key = $batch) AND job_key IN (SELECT job_key"
-                " FROM jobs WHERE grader_key = (SELECT grader_key FROM jobs WHERE job_key = $job))",
+                " FROM jobs WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
                 {"batch": batch.key, "job": job.key},
             )
             _stage(cursor, _KEPT, rows)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
             reason = (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
             _close(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
-            JOBS.use(cursor, job.key, usage)
+            record_usage(cursor, job.key, usage)
 
         self.project.write(finish)
 
@@ -520,7 +504,7 @@ class _Step:
                 return
         refused = [batch for batch in batches if batch.state == "failed"]
         missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")
-        stopped, failed = job.asked.get("stopped"), refused and not cancelled and not taken
+        stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
         state = "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
         reasons = dict.fromkeys(f"{one.message} ({one.code})" if one.code else one.message for one in refused if failed)
         said = (
@@ -531,12 +515,12 @@ class _Step:
             "The budget is used up. Start grading again with a new budget to grade the remaining pairs."
             if stopped
             else "",
-            billed(job.asked.get("told"), job.usage),
+            billed(job.request.get("told"), usage_of(job)),
         )
 
         def finish(cursor: Cursor) -> None:
-            if end(cursor, job.key, state, " ".join(filter(None, said))):
-                log(cursor, self.author, f"job {state}", job=job.key, graded=job.graded, failed=job.failed)
+            if end_job(cursor, job.key, state, " ".join(filter(None, said))):
+                log(cursor, self.author, f"job {state}", job=job.key, graded=job.done, failed=job.failed)
 
         self.project.write(finish)
 
@@ -584,7 +568,7 @@ def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Ca
 
 def outcome(project: Project, keys: list[int]) -> Progress:
     """How jobs of batches ended, when none of them waits any more."""
-    found = [job for job in jobs(project) if job.key in keys]
+    found = jobs(project, "grading", keys=keys)
     message = " ".join(job.message for job in found)
     return Progress(
         next(
@@ -592,10 +576,10 @@ def outcome(project: Project, keys: list[int]) -> Progress:
             "done",
         ),
         sum(job.total for job in found),
-        sum(job.graded for job in found),
+        sum(job.done for job in found),
         sum(job.failed for job in found),
         message=message,
-        usage=reduce(Usage.plus, (job.usage for job in found), NOTHING_USED),
+        usage=reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
         remarks=message,
     )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graders import Usage
+from ..jobs import jobs
 from ..project import Project
 from ..text import how_many
-from .jobs import jobs
 from .price_tag import PriceTag
 
 
@@ -74,8 +74,8 @@ def bills(project: Project) -> list[Bill]:
     A job that was stopped early, or waits for batches, is billed for less than it was told.
     """
     found = []
-    for job in jobs(project):
-        if not (told := job.asked.get("told")):
+    for job in jobs(project, "grading"):
+        if not (told := job.request.get("told")):
             continue
         billed: dict[str, Any] = {
             "calls": job.calls or 0,
@@ -88,7 +88,7 @@ def bills(project: Project) -> list[Bill]:
         before = told["input_tokens"] + told["output_tokens"]
         taken = billed["input_tokens"] + billed["output_tokens"]
         off = taken / before - 1 if before and taken else None
-        found.append(Bill(job.key, job.grader, job.state, told, billed, off))
+        found.append(Bill(job.key, job.name, job.state, told, billed, off))
     return found
 
 

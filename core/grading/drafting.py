@@ -24,9 +24,9 @@ from ..graders import (
     parse_list,
     variables,
 )
+from ..jobs import Caps, job_control
 from ..project import Project, check_queries, queries_of
 from ..types import Query, Subtopic
-from .budgets import budget
 
 Kind = Literal["question", "nugget"]
 KINDS: tuple[Kind, ...] = ("question", "nugget")
@@ -122,16 +122,15 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
 
 
 def drafting_control(project: Project, drafter: Drafter) -> Control:
-    """The reins where a person asks and looks on: it ends soon where the endpoint is gone, so that nothing hangs.
+    """Return the control for a person who waits for drafts: it ends soon if the endpoint is gone.
 
-    Nobody caps anything but the owner of the endpoint; a call is made twice at most, and `LONGEST_LOOK` is the longest
-    wait between. For what goes on by itself there is `job_control`.
+    Only the owner of the endpoint caps it. A call is made twice at most, with at most `LONGEST_LOOK` seconds between.
 
     Raises:
         InputError: the owner caps the money, and the model has no price.
     """
-    caps = budget(project, drafter.model, drafter.back_end)
-    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=2, longest_wait=LONGEST_LOOK, caller=caps.caller)
+    at_once = Caps(patience=0.0)
+    return job_control(project, drafter.model, drafter.back_end, at_once, attempts=2, longest_wait=LONGEST_LOOK)
 
 
 def usual_settings(project: Project) -> dict[str, str]:

@@ -154,7 +154,7 @@ def _thinking(project: Project, grader: ReadingGrader) -> float:
     if not room:
         return 0.0
     known = project.value(
-        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders USING (grader_key)"
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders ON subject_key = grader_key"
         " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
         [grader.spec.fingerprint],
     )
@@ -194,10 +194,10 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
     except InputError:
         return None
     rate = project.value(
-        "SELECT sum(graded + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE grader_key = ?"
+        "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
         # What waited for batches says nothing of how fast calls are.
-        " AND state <> 'imported' AND json_extract(asked, '$.batch') IS NULL AND ended_at > started_at"
-        " HAVING sum(graded + failed) >= 20",
+        " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
+        " HAVING sum(done + failed) >= 20",
         [key],
     )
     return pairs / rate if rate else None

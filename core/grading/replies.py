@@ -29,9 +29,9 @@ from ..graders import (
     said_of_models,
     used_by,
 )
-from ..project import Cursor, Project, log
+from ..jobs import record_usage
+from ..project import Cursor, Project, add_job, count_results, end_job, log
 from .grades import add_outcomes
-from .jobs import JOBS, end, start
 from .pairs import with_texts
 
 CHUNK = 4096
@@ -155,7 +155,7 @@ class Taking:
             counts = {"graded": self.taken.graded, "failed": self.taken.failed}
 
             def finish(cursor: Cursor) -> None:
-                if end(cursor, job, "done", remarks):
+                if end_job(cursor, job, "done", remarks):
                     log(cursor, self.author, "job done", job=job, **counts)
 
             self.project.write(finish)
@@ -195,16 +195,16 @@ class Taking:
             key = put_grader(cursor, self.grader.spec)
             job = self.job
             if job is None:
-                job = start(cursor, key, {"elsewhere": True}, 0, self.author)
+                job = add_job(cursor, "grading", key, {"elsewhere": True}, 0, self.author)
                 log(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
             add_outcomes(cursor, key, outcomes, job)
             if self.asked_here:
-                JOBS.count(cursor, job, graded, failed)
+                count_results(cursor, job, graded, failed)
                 if usage is not None:
-                    JOBS.use(cursor, job, usage)
+                    record_usage(cursor, job, usage)
             else:
-                cursor.execute("UPDATE jobs SET total = total + ? WHERE job_key = ?", [len(outcomes), job])
-                JOBS.advance(cursor, job, graded, failed, self.taken.usage)
+                count_results(cursor, job, graded, failed, more=len(outcomes))
+                record_usage(cursor, job, self.taken.usage)
             return job
 
         self.job = self.project.write(put)

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
+from functools import partial
 
 from ..bank import check_version
 from ..catalogue import put_grader
-from ..errors import GradingError, WorkbenchError
 from ..graders import Control, Grader, Outcome, is_remote, said_of_models
-from ..project import Cursor, Project, log
+from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
+from ..project import Cursor, Project, add_job, log
 from .batches import run_batches
 from .billing import billed, told_of
-from .budgets import budget
-from .carrying import Carrier, carry
 from .grades import add_outcomes
-from .jobs import JOBS, start
 from .kept_vectors import ProjectVectors
 from .pairs import pairs_to_grade, trial_pairs, with_texts
 from .price_tag import tag_of
-from .progress import Progress
 from .request import Request, asked_of
 
 CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""
 CANCELLING_SECONDS = 2.0
 """Between two looks at batches that are to be cancelled."""
-QUIET_SECONDS, QUIET_TIMES = 10.0, 3.0
-"""A job from which nothing comes for so long, and for so many times as long as it took before, is said to be quiet."""
-LOGGED_LINES = 200
-"""Lines about failed calls that a screen can show; the log has all of them."""
 
 
 def run_job(
@@ -48,7 +37,7 @@ def run_job(
 
     Args:
         report: is told of the progress after every commit.
-        control: the reins; made of the request for None.
+        control: pauses and cancels it; made of the request for None.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
@@ -68,7 +57,8 @@ def run_job(
     tag = {} if told is None else {"told": told}
     with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        job = start(cursor, grader_key, asked_of(request) | {"bank_version": version} | tag, total, author)
+        asked = asked_of(request) | {"bank_version": version} | tag
+        job = add_job(cursor, "grading", grader_key, asked, total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
     def batches() -> Iterator[Sequence[Outcome]]:
@@ -82,7 +72,7 @@ def run_job(
         log(cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed)
 
     carrier = Carrier[Outcome](
-        project, JOBS, job, Progress("running", total), report, control,
+        project, job, Progress("running", total), report, control,
         lambda cursor, outcomes: add_outcomes(cursor, grader_key, outcomes, job),
         failed=lambda outcome: outcome[2].rating is None,
         defaulted=lambda outcome: outcome[2].status == "defaulted",
@@ -98,18 +88,14 @@ def run_job(
 def make_control(
     project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
 ) -> Control:
-    """The reins of a job: its caps, the price of the grader's model in the project's table, the project's vectors."""
-    caps = budget(project, grader.spec.model, getattr(grader, "back_end", None), request.max_calls, request.max_cost)
-    return Control(
-        caps.max_calls,
-        caps.max_cost,
-        caps.price,
-        request.concurrency,
-        report,
-        vectors=ProjectVectors(project),
-        patience=request.patience,
-        caller=caps.caller,
-    )
+    """Return the control of a grading job; vectors of texts are kept in the project.
+
+    Raises:
+        InputError: money is capped and the model has no price.
+    """
+    back_end = getattr(grader, "back_end", None)
+    vectors = ProjectVectors(project)
+    return job_control(project, grader.spec.model, back_end, request, report, vectors=vectors)
 
 
 def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
@@ -124,101 +110,33 @@ def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int,
         yield chunk
 
 
-class BackgroundJob:
-    """A job that runs in a thread of this process while screens look at its progress."""
-
-    def __init__(self, project: Project, grader: Grader, request: Request, author: str) -> None:
-        self.grader_name = grader.spec.name
-        self.spec = grader.spec
-        self.request = request
-        self.author = author
-        self.progress = Progress("preparing")
-        self.started_at = datetime.now()
-        self._started = time.monotonic()
-        self.log: deque[str] = deque(maxlen=LOGGED_LINES)
-        self.control = make_control(project, grader, request, self.log.append)
-        self._came_at, self._times = self._clock(), 0
-        self._thread = threading.Thread(
-            target=self._run, args=(project, grader, request, author), name="grading", daemon=True
-        )
-        self._thread.start()
-
-    def _run(self, project: Project, grader: Grader, request: Request, author: str) -> None:
-        try:
-            if request.batch:
-                run_batches(project, grader, request, author, self._report, self.control, self._wait)
-            else:
-                run_job(project, grader, request, author, self._report, self.control)
-        except WorkbenchError as error:
-            self.progress = replace(self.progress, state="failed", message=str(error))
-        except Exception as error:
-            # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.progress = Progress("failed", message=f"The job failed: {error}")
-
-    def _wait(self, seconds: float) -> None:
-        """Let time pass until the next look at batches, or until somebody wants none of them any more."""
-        if not self.control.cancelled:
-            self.control.wait_until_cancelled(seconds)
-        else:
-            time.sleep(CANCELLING_SECONDS)
-        self.control.wait_while_paused()
-
-    def _report(self, progress: Progress) -> None:
-        # How far it is may be told though nothing came.
-        if progress.done > self.progress.done:
-            self._came_at, self._times = self._clock(), self._times + 1
-        self.progress = progress
-
-    def _clock(self) -> float:
-        """Seconds, of which those that the job was paused are none."""
-        return time.monotonic() - self.control.paused_seconds
-
-    @property
-    def quiet(self) -> float | None:
-        """Seconds for which nothing has come, where that is longer than before; None else, and at the beginning."""
-        if not self._times or self.progress.over:
-            return None
-        quiet = self._clock() - self._came_at
-        return quiet if quiet > max(QUIET_SECONDS, QUIET_TIMES * self.progress.seconds / self._times) else None
-
-    @property
-    def seconds(self) -> float:
-        """Since it was started, waiting included."""
-        return time.monotonic() - self._started
-
-    def cancel(self, by: str = "") -> None:
-        """Ask the job to stop with the calls in flight.
-
-        Args:
-            by: who asks, as a sentence; empty for a person.
-        """
-        self.control.cancel(by)
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end; whether it came in time."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-
-_running: dict[str, BackgroundJob] = {}
-_starting = threading.Lock()
-
-
 def start_job(project: Project, grader: Grader, request: Request, author: str) -> BackgroundJob:
-    """Start a job in the background; a project runs one at a time.
+    """Start a grading job in the background; a project runs one at a time.
 
     Raises:
         GradingError: one is running.
-        NotAllowed: whoever the project acts for may not grade.
+        NotAllowed: the role of the person does not include grading.
     """
     project.require("grade", author=author)
-    with _starting:
-        if (job := _running.get(str(project.path))) is not None and not job.progress.over:
-            raise GradingError("job-running", "A grading job is already running.", "Wait until it ends, or cancel it.")
-        _running[str(project.path)] = BackgroundJob(project.unattended(), grader, request, author)
-        return _running[str(project.path)]
+    name = grader.spec.name
+
+    def make(owned: Project) -> BackgroundJob:
+        def grade(report: Report, job: BackgroundJob) -> Progress:
+            watch = partial(report, name)
+            if request.batch:
+                return run_batches(owned, grader, request, author, watch, job.control, partial(_wait, job.control))
+            return run_job(owned, grader, request, author, watch, job.control)
+
+        control = make_control(owned, grader, request)
+        return BackgroundJob(name, "pairs", request, author, control, grade, grader.spec)
+
+    return start_background(project, "grading", make)
 
 
-def current_job(project: Project) -> BackgroundJob | None:
-    """The job that runs, or ran last, in this process for a project."""
-    return _running.get(str(project.path))
+def _wait(control: Control, seconds: float) -> None:
+    """Wait until the next look at batches, or until a person cancels them."""
+    if not control.cancelled:
+        control.wait_until_cancelled(seconds)
+    else:
+        time.sleep(CANCELLING_SECONDS)
+    control.wait_while_paused()

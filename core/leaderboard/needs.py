@@ -27,7 +27,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
         for query, n in zip(pool["query_id"].take(left).to_pylist(), open_pairs[left].tolist(), strict=True):
             ungraded[query] = ungraded.get(query, 0) + n
         imported = project.value(
-            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE grader_key = $grader",
+            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE subject_key = $grader",
             {"grader": base.grader.key},
         )
         return {

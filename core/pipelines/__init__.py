@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .abilities import AnswerTable, abilities, answer_table, planted, shorter
 from .answer_judges import JUDGES
-from .answers.background import current_answer_work, start_answering, start_comparing
 from .answers.casework import (
     RELEVANT,
     CaseRow,
@@ -27,6 +26,7 @@ from .answers.comparing import (
     judge_again,
     make_judge,
     pairs_to_compare,
+    start_comparing,
 )
 from .answers.contexts import Gold, asked_queries, gold_sources
 from .answers.covering import cover_tables
@@ -43,6 +43,7 @@ from .answers.generating import (
     answers_price,
     generate_answers,
     plan_answers,
+    start_answering,
 )
 from .answers.generating import Wanted as WantedAnswers
 from .answers.generators import (
@@ -58,7 +59,7 @@ from .answers.generators import (
 from .answers.generators import RULES as ANSWER_RULES
 from .answers.generators import Order as PassageOrder
 from .answers.generators import Rule as AnswerRule
-from .answers.jobs import Caps, answer_jobs, answering_so_far
+from .answers.jobs import answering_so_far
 from .answers.onward import answers_as_responses, make_run, said_of_run
 from .answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
 from .answers.studying import (
@@ -75,8 +76,6 @@ from .answers.studying import (
 )
 from .answers.tables import reteval_latex, reteval_tsv, row_values
 from .answers.tables import told as reteval_told
-from .background import Background, current_sitting, start_sitting
-from .background_writing import BackgroundWriting, current_writing, start_writing
 from .boards import (
     LEAST,
     TESTS,
@@ -104,7 +103,7 @@ from .item_filters import (
     usual_thresholds,
     value_row,
 )
-from .item_generation import Wanted, generate_items, generation_price
+from .item_generation import Wanted, generate_items, generation_price, start_writing
 from .item_statistics import ExamStatistics, making_of, statistics
 from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
 from .live.differing import (
@@ -118,12 +117,11 @@ from .live.differing import (
 from .live.freezing import Frozen, freeze
 from .live.target import Target, read_target
 from .live.watching import LEVEL, Fall, measure_fall
-from .reins import Reins
 from .responses import Responses, responses
 from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
 from .rule_students import sit_by_rules
 from .sheets import standing
-from .sitting import Sit, sit
+from .sitting import Sit, sit, start_sitting
 from .students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
@@ -152,9 +150,6 @@ __all__ = [
     "AgreementRow",
     "AnswerRule",
     "AnswerTable",
-    "Background",
-    "BackgroundWriting",
-    "Caps",
     "CaseRow",
     "Checked",
     "Comparison",
@@ -180,7 +175,6 @@ __all__ = [
     "ReadyGenerator",
     "ReadyJudge",
     "Refined",
-    "Reins",
     "Responses",
     "RetEvalRow",
     "Retriever",
@@ -199,7 +193,6 @@ __all__ = [
     "accept_passing",
     "add_student",
     "agreement",
-    "answer_jobs",
     "answer_table",
     "answering_so_far",
     "answers_as_responses",
@@ -221,9 +214,6 @@ __all__ = [
     "confirm_case",
     "correlations",
     "cover_tables",
-    "current_answer_work",
-    "current_sitting",
-    "current_writing",
     "diff_of_runs",
     "evaluate",
     "exam_board",

@@ -23,6 +23,8 @@ from ..grading import (
     drafting_control,
     find_prompt,
 )
+from ..jobs import UNCAPPED, BackgroundJob, Caps, Progress, job_control, start_background
+from ..jobs import Report as JobReport
 from ..project import Project, add_queries, check_runs, log
 from ..types import Query
 from .item_parsing import CHOICES, Unparsed, parse_item, shuffle_seed, shuffled
@@ -221,6 +223,31 @@ def generate_items(
                     asked=done, proposals=len(keys),
                 )  # fmt: skip
     return Report(done, keys, failed, 0, len(chunks) - done)
+
+
+def start_writing(
+    project: Project, drafter: Drafter, author: str, wanted: Wanted, caps: Caps = UNCAPPED
+) -> BackgroundJob:
+    """Let a model write items in the background; a project has one at work at a time. The result is a `Report`.
+
+    Raises:
+        GradingError: one is at work.
+        InputError: money is capped and the model has no price.
+        NotAllowed: the role of the person does not include letting models write.
+    """
+    project.require("write with models", author=author)
+    control = job_control(project, drafter.model, drafter.back_end, caps)
+
+    def make(owned: Project) -> BackgroundJob:
+        def write(report: JobReport, job: BackgroundJob) -> Report:
+            def watch(done: int, total: int) -> None:
+                report(drafter.model, Progress("running", total, done))
+
+            return generate_items(owned, drafter, author, wanted, job.control, watch)
+
+        return BackgroundJob(drafter.model, "passages", wanted, author, control, write)
+
+    return start_background(project, "items", make)
 
 
 def _draw(seed: int, passage_id: str) -> bytes:

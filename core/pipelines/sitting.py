@@ -9,64 +9,49 @@ from functools import partial
 from ..bank import check_version, question_text_key
 from ..errors import InputError
 from ..graders import Control, Steps, VectorStore, said_of_models
-from ..grading import Carrier, Ledger, Progress, ProjectVectors, Request, carry, job_control
-from ..project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
+from ..grading import ProjectVectors
+from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, carry, job_control, start_background
+from ..project import Answer, Cursor, Project, Student, add_answers, add_job, find_students, log, verdicts
 from ..text import first_few, how_many
 from ..types import Grade
 from .answering import answering, by_rule
-from .reins import Reins
 from .sheets import Line, sheet
 from .students import Ready, get_ready
 from .tasks import tasks, text_keys
 
-SITTINGS = Ledger("sittings", "sitting_key", "answered")
-"""The record of sittings: which student was asked what, how far each came, how it ended."""
 BLOCK = 256
 """Items that a student by rule answers at a time."""
 
 
 @dataclass(frozen=True)
-class Sit:
-    """What students are asked to do.
+class Sit(Extent):
+    """What examinees are asked to do. The limit and the caps hold for all of them together.
+
+    If an endpoint is gone for longer than the patience, the other examinees behind it are not begun.
 
     Args:
-        students: their names; all that can be asked here for None.
+        students: names of the examinees; all that can be asked here for None.
         query_id: only items of this query; of all for None.
         version: bank version whose active items are asked; the newest for None.
-        limit: answers at most, of all students together.
-        max_calls: calls of models at most, likewise, retries included.
-        max_cost: money at most, likewise, in the currency of the price table.
-        concurrency: calls in flight at most, for a model behind an endpoint.
-        retry_failed: whether items that failed are asked again, too.
-        only_failed: whether these are asked and no others.
-        patience: seconds for which an endpoint that is gone is waited for before a student is given up. Others behind
-            the same endpoint are then not begun.
     """
 
     students: tuple[str, ...] | None = None
     query_id: str | None = None
     version: int | None = None
-    limit: int | None = None
-    max_calls: int | None = None
-    max_cost: float | None = None
-    concurrency: int = 8
-    retry_failed: bool = False
-    only_failed: bool = False
-    patience: float = Request.patience
 
 
 def sit(
     project: Project,
     request: Sit,
     author: str,
-    report: Callable[[str, Progress], None] = lambda student, progress: None,
-    reins: Reins | None = None,
+    report: Report = lambda student, progress: None,
+    control: Control | None = None,
 ) -> dict[str, Progress]:
     """Let students answer what they have not answered, one after the other, in this thread.
 
     Args:
         report: is told the student and its progress after every commit.
-        reins: to pause and stop it from elsewhere.
+        control: to pause and cancel it from elsewhere.
 
     Returns:
         The final progress of every student that was begun, by name, `graded` being what it answered. Its state is
@@ -75,7 +60,7 @@ def sit(
     Raises:
         InputError: there is no such student, bank version or item to ask, or a student sat elsewhere.
     """
-    reins = reins or Reins()
+    control = control or Control()
     check_version(project, request.version)
     chosen = find_students(project, request.students)
     if request.students is None:
@@ -110,8 +95,8 @@ def sit(
         if address in lost:
             left_out.setdefault(lost[address], []).append(name)
             continue
-        control = _control(project, one, left, reins)
-        ended[name] = _sit_one(project, one, left, author, partial(report, name), reins, control)
+        control.renew(job_control(project, one.student.model or "", one.back_end, left))
+        ended[name] = _sit_one(project, one, left, author, partial(report, name), control)
         if control.in_vain:
             lost[address] = name
         if ended[name].state in ("cancelled", "stopped"):
@@ -120,6 +105,24 @@ def sit(
         said = f"Not started, because they use the same endpoint: {first_few(others)}."
         ended[name] = replace(ended[name], message=f"{ended[name].message} {said}")
     return ended
+
+
+def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
+    """Run an exam in the background; a project runs one at a time.
+
+    Raises:
+        GradingError: one is running.
+        NotAllowed: the role of the person does not include running exams.
+    """
+    project.require("run exams", author=author)
+
+    def make(owned: Project) -> BackgroundJob:
+        return BackgroundJob(
+            "Preparing", "answers", request, author, Control(),
+            lambda report, job: sit(owned, request, author, report, job.control),
+        )  # fmt: skip
+
+    return start_background(project, "exams", make)
 
 
 def _left(most: int | None, used: int) -> int | None:
@@ -134,21 +137,9 @@ def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Lin
     wanted = []
     for line in whole.lines:
         place = (student.key, keys.get(line.task.asked, 0), line.context)
-        if place not in known:
-            open_ = not request.only_failed
-        else:
-            open_ = known[place] is None and (request.retry_failed or request.only_failed)
-        if open_:
+        if request.includes(place in known, known.get(place) is None):
             wanted.append(line)
     return wanted[: request.limit], len(whole.without_context)
-
-
-def _control(project: Project, ready: Ready, request: Sit, reins: Reins) -> Control:
-    """The reins of one student."""
-    return job_control(
-        project, ready.student.model or "", ready.back_end, request.max_calls, request.max_cost, request.concurrency,
-        reins.report, request.patience,
-    )  # fmt: skip
 
 
 def _sit_one(
@@ -157,12 +148,10 @@ def _sit_one(
     request: Sit,
     author: str,
     report: Callable[[Progress], None],
-    reins: Reins,
     control: Control,
 ) -> Progress:
     student = ready.student
     wanted, without = _missing(project, student, request)
-    reins.take(control)
     asked = {
         name: value
         for name in ("query_id", "version", "limit", "max_calls", "max_cost", "retry_failed", "only_failed")
@@ -170,7 +159,7 @@ def _sit_one(
     }
     with project.transaction() as cursor:
         keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
-        sitting = SITTINGS.start(cursor, {"student_key": student.key}, asked, len(wanted), author)
+        sitting = add_job(cursor, "sitting", student.key, asked, len(wanted), author)
         log(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
 
     def batches() -> Iterator[list[Answer]]:
@@ -188,7 +177,7 @@ def _sit_one(
         log(cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, **counts)
 
     carrier = Carrier[Answer](
-        project, SITTINGS, sitting, Progress("running", len(wanted)), report, control,
+        project, sitting, Progress("running", len(wanted)), report, control,
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
         failed=lambda answer: answer.correct is None,
     )  # fmt: skip
@@ -200,7 +189,6 @@ def _sit_one(
         "The examinee",
         remarks,
         told,
-        reins.cancel,
     )
 
 

@@ -1,4 +1,4 @@
-"""The grading job that is under way: how far it is, and its reins."""
+"""The grading job that runs: how far it is, and its control."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ..errors import InputError, unknown_name
-from ..grading import current_job
+from ..jobs import current_job
 from .guarding import Visitor
 
 
@@ -23,7 +23,7 @@ async def job(request: Request, visitor: Visitor) -> Response:
             return {"state": None}
         now = found.progress
         return {
-            "state": now.state, "paused": found.control.paused, "grader": found.grader_name, "total": now.total,
+            "state": now.state, "paused": found.control.paused, "grader": found.name, "total": now.total,
             "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
             "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
             "waits": None if found.control.awaited is None else str(found.control.awaited),
@@ -36,9 +36,9 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     """Let the grading job wait, go on, or end."""
     await run_in_threadpool(visitor.project.require, "grade")
     found = current_job(visitor.project)
-    if found is None or found.progress.over:
+    if found is None or found.over:
         raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
-    acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.cancel}
+    acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.control.cancel}
     act = acts.get(request.path_params["what"])
     if act is None:
         raise unknown_name("unknown-job-act", "action", request.path_params["what"], acts)

@@ -10,8 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import WorkbenchError
-from ..grading import close_interrupted
-from ..project import Door, Project, close_projects, keep_backups, make_door, open_project, peek_members, remove_door
+from ..project import (
+    Door,
+    Project,
+    close_interrupted,
+    close_projects,
+    keep_backups,
+    make_door,
+    open_project,
+    peek_members,
+    remove_door,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -9,9 +9,8 @@ import pytest
 
 from exam_workbench.catalogue import graders, put_grader, succession
 from exam_workbench.catalogue.succession import Succession
-from exam_workbench.grading import jobs
-from exam_workbench.grading.jobs import JOBS, end, start
-from exam_workbench.project import Project
+from exam_workbench.jobs import jobs
+from exam_workbench.project import Project, add_job, count_results, end_job
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade, new_project
 
@@ -34,9 +33,9 @@ def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
     """A job of a grader over some passages."""
     grade(project, {("A?", passage): 4 for passage in passages}, spec)
     with project.transaction() as cursor:
-        job = start(cursor, put_grader(cursor, spec), {}, len(passages), "ann")
-        JOBS.count(cursor, job, len(passages), 0)
-        end(cursor, job, "done")
+        job = add_job(cursor, "grading", put_grader(cursor, spec), {}, len(passages), "ann")
+        count_results(cursor, job, len(passages), 0)
+        end_job(cursor, job, "done")
 
 
 def test_nothing_is_said_while_the_first_grader_is_the_usual_one(graded: Project) -> None:

@@ -224,6 +224,9 @@ def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, t
     refused(imported("bank", "save", "bank.csv", "--note", " "), 2, error="empty-note")
     assert imported("export", "bank", "-o", "old.jsonl", "--bank-version", "1").code == 0
     assert "What makes bread dough rise?" in (tmp_path / "old.jsonl").read_text()
+    assert imported("export", "bank", "-o", "old.jsonl.gz", "--bank-version", "1").code == 0
+    assert gzip.decompress((tmp_path / "old.jsonl.gz").read_bytes()) == (tmp_path / "old.jsonl").read_bytes()
+    assert imported("bank", "save", "old.jsonl.gz", "--note", "back", "--json").json == {"version": 3, "saved": True}
 
 
 SHORTER = "What makes dough rise?"

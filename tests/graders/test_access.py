@@ -34,7 +34,8 @@ from exam_workbench.graders.access import access, endpoints
 from exam_workbench.graders.access import keys as secret_keys
 from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
 from exam_workbench.graders.local.loading import model_identity
-from exam_workbench.grading import Request, run_job, trial_control
+from exam_workbench.grading import Request, run_job
+from exam_workbench.jobs import trial_control
 from exam_workbench.project import Project
 from exam_workbench.types import Asked, GraderSpec, Question
 from tests.made.endpoint_server import EndpointServer, chat

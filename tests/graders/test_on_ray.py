@@ -32,7 +32,6 @@ from exam_workbench.graders.pair_files import KEY, grade_columns, planned_grader
 from exam_workbench.grading import (
     Request,
     Scope,
-    jobs,
     make_plan,
     run_job,
     take_in,
@@ -42,6 +41,7 @@ from exam_workbench.grading import (
 )
 from exam_workbench.grading.pairs import pairs_to_grade
 from exam_workbench.grading.replies import Taking
+from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill

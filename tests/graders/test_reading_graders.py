@@ -30,18 +30,10 @@ from exam_workbench.graders import (
 from exam_workbench.graders.endpoint.chat import AROUND_PROMPT
 from exam_workbench.graders.reading.injections import INJECTIONS
 from exam_workbench.graders.reading.parsing import RULES_VERSION
-from exam_workbench.grading import (
-    Progress,
-    Request,
-    Scope,
-    make_plan,
-    pair_to_try,
-    price_tag,
-    questions_to_try,
-    run_job,
-)
+from exam_workbench.grading import Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
 from exam_workbench.grading.pairs import pairs_to_grade, with_texts
 from exam_workbench.grading.price_tag import first_prompt
+from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, basis, coverage, labels, override
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project, add_queries

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from exam_workbench.catalogue import set_price
@@ -17,8 +19,6 @@ from exam_workbench.grading import (
     Request,
     call_batches,
     cancel,
-    close_interrupted,
-    jobs,
     make_plan,
     price_tag,
     run_job,
@@ -28,9 +28,10 @@ from exam_workbench.grading import (
     waiting_jobs,
 )
 from exam_workbench.grading.billing import billed
-from exam_workbench.grading.jobs import Job
 from exam_workbench.grading.scope import EVERYTHING, Scope
-from exam_workbench.project import Project
+from exam_workbench.jobs import jobs, usage_of
+from exam_workbench.project import Job, Project, close_interrupted, open_project
+from exam_workbench.project.migrations import MIGRATIONS, upgrade
 from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
@@ -134,14 +135,14 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     assert set(server.counts.values()) == {1} and len(server.counts) == PAIRS
     assert set(shelf.made.values()) == {1} and len(shelf.batches) == 3
     job = jobs(project)[0]
-    assert (job.state, job.total, job.graded, job.calls) == ("done", PAIRS, PAIRS, PAIRS)
+    assert (job.state, job.total, job.done, job.calls) == ("done", PAIRS, PAIRS, PAIRS)
     assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
     assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
     assert abs((job.output_tokens or 0) / tag.output_tokens - 1) < 0.05
     # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
     assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
-    assert job.message == billed(job.asked["told"], job.usage) and job.asked["told"]["calls"] == PAIRS
+    assert job.message == billed(job.request["told"], usage_of(job)) and job.request["told"]["calls"] == PAIRS
     assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
 
 
@@ -211,7 +212,7 @@ def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
             killed = True
         gate.close_at(-1)
         # The call that goes alone is lost as every such call is where nobody could write its answer down any more.
-        lost = len(server.seen) if killed and not any(job.graded + job.failed for job in of(where, grader)) else 0
+        lost = len(server.seen) if killed and not any(job.done + job.failed for job in of(where, grader)) else 0
         close_interrupted(where)
         carry_on(where, grader)
         # What was killed before anything was sent is begun anew.
@@ -233,7 +234,8 @@ def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
 def of(project: Project, grader: Grader) -> list[Job]:
     """The jobs of a grader, newest first."""
     keys = project.rows(
-        "SELECT job_key FROM jobs JOIN graders USING (grader_key) WHERE fingerprint = ?", [grader.spec.fingerprint]
+        "SELECT job_key FROM jobs JOIN graders ON subject_key = grader_key WHERE fingerprint = ?",
+        [grader.spec.fingerprint],
     )
     return [job for job in jobs(project) if (job.key,) in keys]
 
@@ -257,10 +259,10 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     job = jobs(project)[0]
     planned = make_plan(project, grader.spec, 1)
     # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
-    assert (job.state, job.graded, job.failed) == ("done", 3, 1)
+    assert (job.state, job.done, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
     # Beside the bill nothing is told but how many calls were not answered.
-    bill = billed(job.asked.get("told"), job.usage)
+    bill = billed(job.request.get("told"), usage_of(job))
     assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
@@ -314,7 +316,7 @@ def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
     cancel(project, grader, "ann")
     carry_on(project, grader)
     job = jobs(project)[0]
-    assert job.state == "cancelled" and job.graded == 1 + 2 + 1
+    assert job.state == "cancelled" and job.done == 1 + 2 + 1
     assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 4
     assert [batch.state for batch in call_batches(project, job.key)] == ["taken", "taken"]
     assert waiting_jobs(project, grader.spec) == []
@@ -333,13 +335,13 @@ def test_no_more_calls_are_planned_than_the_caps_bear(project: Project, server: 
     start(project, grader, max_calls=5)
     carry_on(project, grader)
     job = jobs(project)[0]
-    assert (job.state, job.graded, job.calls) == ("stopped", 5, 5) and job.asked["stopped"]
-    assert job.message.removesuffix(billed(job.asked.get("told"), job.usage)), "why it stopped"
+    assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
+    assert job.message.removesuffix(billed(job.request.get("told"), usage_of(job))), "why it stopped"
     money = rater(server)
     start(project, money, max_cost=0.4)
     carry_on(project, money)
     job = jobs(project)[0]
-    assert job.state == "stopped" and 1 < job.graded < PAIRS and 0 < (job.cost or 0) <= 0.4
+    assert job.state == "stopped" and 1 < job.done < PAIRS and 0 < (job.cost or 0) <= 0.4
 
 
 def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_for_it(
@@ -383,3 +385,48 @@ def test_what_an_endpoint_does_not_take_is_learnt_from_the_call_that_goes_alone(
     again = rater(server, temperature=grader.spec.parameters["temperature"])
     carry_on(project, again)
     assert make_plan(project, grader.spec, 1).known == PAIRS and shelf.made.total() == PAIRS - 1
+
+
+def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
+    """Write a project as the version before the one table of jobs would have written it."""
+    with duckdb.connect(str(older)) as connection:
+        upgrade(connection, [name for name, _ in MIGRATIONS if name < "0029"])
+        connection.execute(f"ATTACH '{path}' AS newer (READ_ONLY)")
+        tables = connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name <> 'newer' AND NOT temporary"
+            " AND table_name NOT IN ('jobs', 'sittings', 'answer_jobs', 'migrations')"
+        ).fetchall()
+        for (table,) in tables:
+            connection.execute(f"DELETE FROM {table}")
+            connection.execute(f"INSERT INTO {table} FROM newer.{table}")
+        connection.execute(
+            "INSERT INTO jobs BY NAME SELECT subject_key AS grader_key, request AS asked, done AS graded,"
+            " * EXCLUDE (kind, subject_key, request, done) FROM newer.jobs"
+        )
+
+
+def test_batches_in_flight_survive_the_upgrade_to_one_table_of_jobs_and_are_paid_once(
+    server: EndpointServer, shelf: Shelf, tmp_path: Path
+) -> None:
+    project = new_project(tmp_path / "some.duckdb")
+    fill(project, KEYED, {}, RUNS)
+    # It asks twice, so that answers to first calls are kept while second calls are on their way.
+    grader = rater(server, "answer", check="model")
+    (key,) = start(project, grader)
+    while not project.value("SELECT count(*) FROM kept_replies"):
+        step(project, grader, "ann")
+    before = [(one.wave, one.state, one.batch_id) for one in call_batches(project, key)]
+    kept = project.rows("FROM kept_replies ORDER BY ALL")
+    assert {wave for wave, *_ in before} == {1, 2}
+    project.close()
+    older = tmp_path / "older.duckdb"
+    as_before_one_table_of_jobs(project.path, older)
+    project = open_project(older)
+    assert [(one.wave, one.state, one.batch_id) for one in call_batches(project, key)] == before
+    assert project.rows("FROM kept_replies ORDER BY ALL") == kept
+    assert make_plan(project, grader.spec, 1).to_grade == 0
+    carry_on(project, grader)
+    job = jobs(project)[0]
+    assert (job.key, job.state, job.done) == (key, "done", job.total)
+    assert set(shelf.made.values()) == {1}
+    project.close()

@@ -16,8 +16,9 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Grader, acting, make_grader, naming
-from exam_workbench.grading import Request, jobs, make_plan, run_job, take_in, write_missing
+from exam_workbench.grading import Request, make_plan, run_job, take_in, write_missing
 from exam_workbench.grading.replies import TakenIn
+from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, add_passages
 from exam_workbench.types import Passage, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
@@ -108,7 +109,7 @@ def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_give
     assert grades(there) == grades(here) != []
     assert (taken.usage.calls, taken.usage.input_tokens, taken.usage.output_tokens) == (8, 80, 40)
     (job,) = jobs(there)
-    assert (job.state, job.total, job.graded, job.calls) == ("done", 8, taken.graded, 8)
+    assert (job.state, job.total, job.done, job.calls) == ("done", 8, taken.graded, 8)
 
 
 def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Project], tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ class TestAskingAgain:
 
     def test_a_job_remembers_that_it_was_asked_for_them_alone(self, doubtful: Project) -> None:
         run_job(doubtful, HashGrader(), Request(Scope(only_failed=True)), "ann")
-        assert json.loads(doubtful.value("SELECT asked FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
+        assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
     def test_the_shell_has_it_too(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?")], {}, {"one": {"q1": ["p1", "p2"]}})

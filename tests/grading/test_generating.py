@@ -25,8 +25,9 @@ from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, built_in
 from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
 from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.graders.reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
-from exam_workbench.grading import Report, draft_answer_key, job_control, make_drafter, passages_for_key, suggest
+from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
 from exam_workbench.grading.drafting import Drafter
+from exam_workbench.jobs import job_control
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, add_passages, add_queries, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic

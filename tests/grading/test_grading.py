@@ -19,24 +19,11 @@ from exam_workbench import bank
 from exam_workbench.bank import drafted_edits, put_draft, save_drafts
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import (
-    BackgroundJob,
-    Plan,
-    Progress,
-    Request,
-    Scope,
-    carrying,
-    close_interrupted,
-    current_job,
-    jobs,
-    make_plan,
-    price_tag,
-    run_job,
-    start_job,
-)
+from exam_workbench.grading import Plan, Request, Scope, make_plan, price_tag, run_job, start_job
 from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.jobs import Progress, carrying, current_job, jobs
 from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.project import Project, add_passages, open_project, pool_depth, refresh_pool
+from exam_workbench.project import Project, add_passages, close_interrupted, open_project, pool_depth, refresh_pool
 from exam_workbench.review import changes
 from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, new_project
@@ -126,7 +113,7 @@ def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Proj
     again = HashGrader()
     assert run_job(filled, again, Request(), "ann").state == "done"
     assert again.asked == []
-    assert [(job.state, job.total, job.graded, job.author) for job in jobs(filled)] == [
+    assert [(job.state, job.total, job.done, job.author) for job in jobs(filled)] == [
         ("done", 0, 0, "ann"),
         ("done", PAIRS, PAIRS, "ann"),
     ]
@@ -169,7 +156,7 @@ def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
     assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
     assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
-    assert [(job.state, job.message, job.graded) for job in jobs(filled)] == [("failed", final.message, 5)]
+    assert [(job.state, job.message, job.done) for job in jobs(filled)] == [("failed", final.message, 5)]
     rest = HashGrader()
     run_job(filled, rest, Request(), "ann")
     assert len(rest.asked) == PAIRS - 5
@@ -227,7 +214,7 @@ def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project
     assert {(question, passage[-2:]) for question, passage in grader.asked} == {
         ("A?", "p1"), ("B?", "p1"), ("A?", "p3"), ("B?", "p3"), ("C?", "p3"), ("C?", "p4")
     }  # fmt: skip
-    assert json.loads(project.value("SELECT asked FROM jobs"))["top"] == 1
+    assert json.loads(project.value("SELECT request FROM jobs"))["top"] == 1
     run_job(project, grader, Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS
 
@@ -328,7 +315,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
 
     final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
     (job,) = jobs(filled)
-    assert (final.state, job.state, job.graded) == ("failed", "failed", 1)
+    assert (final.state, job.state, job.done) == ("failed", "failed", 1)
     assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
 
@@ -418,7 +405,7 @@ def test_a_background_job_can_be_cancelled(filled: Project):
 
     job = start_job(filled, HashGrader(before=before), Request(), "ann")
     assert reached.wait(30)
-    job.cancel()
+    job.control.cancel()
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("cancelled", 3)
@@ -426,7 +413,7 @@ def test_a_background_job_can_be_cancelled(filled: Project):
 
 
 def test_a_background_job_that_cannot_start_says_why(filled: Project):
-    job = BackgroundJob(filled, HashGrader(), Request(bank_version=7), "ann")
+    job = start_job(filled, HashGrader(), Request(bank_version=7), "ann")
     assert job.wait(30)
     assert job.progress.state == "failed"
     assert mentions(job.progress.message, "7")
@@ -436,7 +423,7 @@ KILLED = """
     import sys
     from pathlib import Path
     from exam_workbench import grading
-    from exam_workbench.grading import carrying
+    from exam_workbench.jobs import carrying
     from exam_workbench.project import open_project
     from tests.grading.test_grading import HashGrader
 
@@ -470,10 +457,10 @@ def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_t
     assert process.returncode == -signal.SIGKILL
 
     project = open_project(path)
-    assert [(job.state, job.graded) for job in jobs(project)] == [("running", 5)]
+    assert [(job.state, job.done) for job in jobs(project)] == [("running", 5)]
     assert close_interrupted(project) == 1
     (job,) = jobs(project)
-    assert (job.state, job.graded, job.total) == ("interrupted", 5, PAIRS)
+    assert (job.state, job.done, job.total) == ("interrupted", 5, PAIRS)
     assert job.ended_at is not None
     kept = known(project)
     assert len(kept) == 5

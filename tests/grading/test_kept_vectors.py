@@ -20,8 +20,9 @@ from exam_workbench.graders import Kept, make_grader
 from exam_workbench.graders.embedding import grader as embedding
 from exam_workbench.graders.embedding import minilm
 from exam_workbench.graders.embedding.grader import EncodingCache
-from exam_workbench.grading import Progress, Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
+from exam_workbench.grading import Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
 from exam_workbench.grading.kept_vectors import ProjectVectors
+from exam_workbench.jobs import Progress
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Question
 from tests.made.engine_failure import break_database

@@ -57,8 +57,9 @@ def make(path: Path, dice: random.Random) -> Project:
         cursor.execute("DELETE FROM rankings WHERE run_key NOT IN (SELECT run_key FROM runs)")
         refresh_pool(cursor)
         cursor.execute(
-            "INSERT INTO jobs BY NAME SELECT grader_key AS job_key, grader_key, '' AS asked, 'waiting' AS state,"
-            " 0 AS total, 0 AS graded, 0 AS failed, '' AS message, 'ann' AS author, now()::TIMESTAMP AS started_at"
+            "INSERT INTO jobs BY NAME SELECT grader_key AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+            " '' AS request, 'waiting' AS state, 0 AS total,"
+            " 0 AS done, 0 AS failed, '' AS message, 'ann' AS author, now()::TIMESTAMP AS started_at"
             " FROM graders"
         )
         cursor.execute(

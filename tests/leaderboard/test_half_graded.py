@@ -138,8 +138,9 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
 def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Project) -> None:
     with own.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, grader_key, '{}' AS asked, 'imported' AS state, 34 AS total,"
-            " 34 AS graded, 0 AS failed, '' AS message, 'me' AS author, now()::TIMESTAMP AS started_at FROM graders"
+            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+            " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
+            " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders"
         )
     found = compare(own, "nDCG@10", "NIST")
     assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), False, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exam_workbench import bank
-from exam_workbench.grading import state_now
+from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, add_passages, add_queries
 from exam_workbench.types import Passage, Query, Question
 from tests.made.projects import done_once
@@ -70,10 +70,4 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
 
 def sittings(project: Project) -> list[tuple[str, str, int]]:
     """Examinee, state and failed answers of each sitting, newest first."""
-    return [
-        (name, state_now(project, key, state), failed)
-        for key, name, state, failed in project.rows(
-            "SELECT sitting_key, name, state, failed FROM sittings JOIN students USING (student_key)"
-            " ORDER BY sitting_key DESC"
-        )
-    ]
+    return [(job.name, job.state, job.failed) for job in jobs(project, "sitting")]

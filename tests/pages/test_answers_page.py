@@ -10,17 +10,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from exam_workbench.jobs import current_job
 from exam_workbench.measures import choosing
-from exam_workbench.pipelines import (
-    View,
-    agreement,
-    cases,
-    choice_tables,
-    confirm_case,
-    current_answer_work,
-    evaluate,
-    people_said,
-)
+from exam_workbench.pipelines import View, agreement, cases, choice_tables, confirm_case, evaluate, people_said
 from exam_workbench.project import Project, confirmed_cases, judging, queries_of
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.refusals import mentions
@@ -83,7 +75,7 @@ def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follo
     assert shows(app, "no-answers") and shows(app, "free-of-charge")
     to_ask = metric(app, "metric to generate")
     press(app, "answers begin")
-    work = current_answer_work(project)
+    work = current_job(project, "answers")
     assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
     blocks = holds(visit("answers"), "answers-grid")["blocks"]
     assert [block["k"] for block in blocks] == [1, 5, 10]

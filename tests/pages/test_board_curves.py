@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import current_job, make_plan
+from exam_workbench.grading import make_plan
+from exam_workbench.jobs import current_job
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import cover_curves
 from exam_workbench.project import Project, set_pool_depth

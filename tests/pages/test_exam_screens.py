@@ -9,14 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from exam_workbench import bank
+from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
 from exam_workbench.pipelines import (
     Plan,
     Sit,
     abilities,
     add_student,
-    current_sitting,
-    current_writing,
     exam_board,
     last_acceptance,
     planted,
@@ -91,7 +90,7 @@ def test_a_student_is_added_and_sits(project: Project) -> None:
     assert shows(app, "nobody-sat")
     app = press(choose(app, "student kind", "longest"), "student add")
     app = press(app, "sit begin")
-    sitting = current_sitting(project)
+    sitting = current_job(project, "exams")
     assert sitting is not None and sitting.wait(60)
     app = visit("students")
     (row,) = exam_board(responses(project))
@@ -109,12 +108,12 @@ def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(p
     assert named(app.number_input, "sit patience").value == 60
     named(app.number_input, "sit patience").set_value(90)
     press(app, "sit begin")
-    sitting = current_sitting(project)
+    sitting = current_job(project, "exams")
     assert sitting is not None and sitting.request.patience == 90 * 60
-    until(lambda: sitting.reins.awaited or sitting.over)
+    until(lambda: sitting.control.awaited or sitting.over)
     app = visit("students")
-    assert len(re.findall(r"\d\d:\d\d", note(app, "standing-still"))) == 2
-    press(app, "cancel work")
+    assert len(re.findall(r"\d\d:\d\d", note(app, "job-state"))) == 3
+    press(app, "cancel job")
     assert sitting.wait(60)
     assert numbers(note(visit("students"), "ended cancelled remote"))[:2] == [0, 0]
 
@@ -215,7 +214,7 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
     app = sound(app.run())
     assert metric(app, "metric calls") == "4" and metric(app, "metric cost") == "–"
     app = press(app, "writer begin")
-    writing = current_writing(project)
+    writing = current_job(project, "items")
     assert writing is not None and writing.wait(60)
     app = visit("exam")
     assert numbers(note(app, "items-written")) == [3, 4]

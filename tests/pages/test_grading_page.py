@@ -17,7 +17,8 @@ from exam_workbench.catalogue import find_grader, graders, named_graders, prices
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, make_grader
 from exam_workbench.graders.access import keys as secret_keys
-from exam_workbench.grading import BackgroundJob, Request, current_job, jobs, start_job
+from exam_workbench.grading import Request, start_job
+from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import tables
@@ -94,7 +95,7 @@ def no_job_goes_on(project: Project) -> Iterator[None]:
     yield
     job = current_job(project)
     if job is not None:
-        job.cancel()
+        job.control.cancel()
         assert job.wait(DEADLINE)
 
 
@@ -390,7 +391,7 @@ class TestJobs:
             app = ended(press(endpoint(asked, server), "grade"), asked)
         (told,) = (link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "changes")
         states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
-        made = jobs(asked)[0].grader
+        made = jobs(asked)[0].name
         assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
     def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
@@ -434,7 +435,7 @@ class TestJobs:
             while not started(asked).log:
                 assert not started(asked).wait(0.01)
             seen_now = note(visit("grading"), "job-state")
-            started(asked).cancel()
+            started(asked).control.cancel()
             assert started(asked).wait(DEADLINE)
         assert "out of memory" in seen_now
 

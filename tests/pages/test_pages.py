@@ -13,7 +13,8 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Scope, current_job, jobs, make_plan
+from exam_workbench.grading import Scope, make_plan
+from exam_workbench.jobs import current_job, jobs
 from exam_workbench.labels import Policy, basis, labels
 from exam_workbench.project import Project, database, set_pool_depth
 from exam_workbench.types import Question
@@ -116,7 +117,7 @@ class TestGrading:
         assert metric(app, "metric known") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
         assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 18, 0, "ann"]]
-        assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
+        assert [(j.state, j.done) for j in jobs(project)] == [("done", 18)]
         assert "leaderboard" in links(app)
         assert board(visit("leaderboard"))["Score"].notna().all()
 

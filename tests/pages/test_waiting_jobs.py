@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.grading import Request, carrying, jobs, start_job
+from exam_workbench.grading import Request, start_job
+from exam_workbench.jobs import carrying, jobs
 from exam_workbench.pipelines import Plan, Sit, add_student, start_sitting
 from exam_workbench.project import open_project
-from pages.parts.shared.background import standing_still
-from pages.parts.shared.job_progress import state
+from pages.parts.shared.job_progress import standing_still, state
 from pages.parts.shared.ui import plain
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
@@ -58,9 +58,9 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     assert plain(waits.reason) in state(job)
     job.control.pause()
     assert times(state(job)) == [f"{job.started_at:%H:%M}"]
-    job.cancel()
+    job.control.cancel()
     assert job.wait(60)
-    assert [(one.state, one.graded, one.failed) for one in jobs(project)] == [("cancelled", 0, 0)]
+    assert [(one.state, one.done, one.failed) for one in jobs(project)] == [("cancelled", 0, 0)]
     project.close()
 
 
@@ -80,7 +80,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     assert reached.wait(30)
     assert job.quiet is None
     now = time.monotonic
-    monkeypatch.setattr("exam_workbench.grading.running.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("exam_workbench.jobs.background.time.monotonic", lambda: now() + 40)
     assert job.quiet is not None and numbers(state(job))[0] >= 40
     job.control.pause()
     assert numbers(state(job))[0] != 40
@@ -93,13 +93,13 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
 def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
     project = open_project(with_student(made(tmp_path)))
     sitting = start_sitting(project, Sit(), "ann")
-    until(lambda: sitting.reins.awaited or sitting.over)
-    assert len(times(waiting := standing_still(sitting.reins))) == 2
-    sitting.reins.pause()
-    paused = standing_still(sitting.reins)
+    until(lambda: sitting.control.awaited or sitting.over)
+    assert len(times(waiting := standing_still(sitting.control))) == 2
+    sitting.control.pause()
+    paused = standing_still(sitting.control)
     assert [state for _, state, _ in sittings(project)] == ["paused"]
-    sitting.reins.cancel()
-    assert len({waiting, paused, standing_still(sitting.reins)}) == 3 and not times(paused)
+    sitting.control.cancel()
+    assert len({waiting, paused, standing_still(sitting.control)}) == 3 and not times(paused)
     assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"
     project.close()
 

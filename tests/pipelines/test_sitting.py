@@ -15,13 +15,12 @@ import torch
 from exam_workbench import bank
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.graders import Access, acting, fill, origin
+from exam_workbench.graders import Access, Control, acting, fill, origin
 from exam_workbench.graders.local.loading import load_model
-from exam_workbench.grading import close_interrupted
-from exam_workbench.pipelines import Plan, Reins, Sit, add_student, responses, sit, standing, start_sitting
+from exam_workbench.pipelines import Plan, Sit, add_student, responses, sit, standing, start_sitting
 from exam_workbench.pipelines.exam_prompts import PROMPTS, lettered, values
 from exam_workbench.pipelines.tasks import tasks
-from exam_workbench.project import Project, activity, answers_of, find_students
+from exam_workbench.project import Project, activity, answers_of, close_interrupted, find_students
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
 from tests.made.refusals import refusal
@@ -119,15 +118,15 @@ def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: En
 
 def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: Project) -> None:
     put_exam(project, 6)
-    reins = Reins()
+    control = Control()
 
     def behave(seen: Seen) -> Reply:
-        reins.cancel()
+        control.cancel()
         return letter(seen, "C")
 
     with EndpointServer(behave) as server:
         add_student(project, at(server), "ann")
-        first = sit(project, Sit(concurrency=1), "ann", reins=reins)["remote"]
+        first = sit(project, Sit(concurrency=1), "ann", control=control)["remote"]
         assert first.state == "cancelled" and 1 <= first.graded < 6
         again = sit(project, Sit(concurrency=1), "ann")["remote"]
     assert again.state == "done" and again.graded == 6 - first.graded
@@ -141,12 +140,12 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
         # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
         with acting(Access(any_address=True, typed={origin(server.url): "typed"})):
             under_way = start_sitting(project, Sit(), "ann")
-        under_way.reins.pause()
-        assert under_way.reins.paused
-        under_way.reins.resume()
+        under_way.control.pause()
+        assert under_way.control.paused
+        under_way.control.resume()
         assert under_way.wait(60) and under_way.over
     assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer typed"}
-    assert under_way.ended["remote"].graded == 5 and under_way.who == "remote"
+    assert under_way.ended["remote"].graded == 5 and under_way.name == "remote"
 
 
 def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
@@ -154,7 +153,7 @@ def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
     add_student(project, Plan("longest"), "ann")
     sit(project, Sit(), "ann")
     with project.transaction() as cursor:
-        cursor.execute("UPDATE sittings SET state = 'running', ended_at = NULL")
+        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
     assert close_interrupted(project) == 1
     assert sittings(project)[0][1] == "interrupted" and close_interrupted(project) == 0
 

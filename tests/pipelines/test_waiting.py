@@ -8,14 +8,14 @@ from itertools import count
 
 import pytest
 
+from exam_workbench.graders import Control
 from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
+from exam_workbench.jobs import Extent
 from exam_workbench.pipelines import (
-    Caps,
     GeneratorPlan,
     JudgePlan,
     Plan,
-    Reins,
     Sit,
     Wanted,
     WantedAnswers,
@@ -73,7 +73,7 @@ def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project,
     put_exam(project, 6)
     add_student(project, Plan(None, settings(server), name="remote"), "ann")
     said: list[str] = []
-    final = sit(project, Sit(concurrency=1), "ann", reins=Reins(said.append))["remote"]
+    final = sit(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
     assert (final.state, final.graded, final.failed) == ("done", 6, 0)
     assert server.counts.total() == 6 + 6, "what was answered is not asked again"
     assert ANSWERS_AGAIN in said
@@ -101,14 +101,14 @@ def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServ
     said: list[str] = []
     ready = make_generator(project, GeneratorPlan(settings(server)))
     wanted = WantedAnswers(ks=(1,), draws=2)
-    done = generate_answers(project, ready, wanted, "ann", Caps(concurrency=1), reins=Reins(said.append))
+    done = generate_answers(project, ready, wanted, "ann", Extent(concurrency=1), control=Control(report=said.append))
     assert (done.state, done.graded, done.failed) == ("done", 6, 0)
     assert ANSWERS_AGAIN in said
     with EndpointServer() as gone:
         pass
     judge = make_judge(project, JudgePlan("llm", settings(gone)))
     pair = ("When did it open?", "1894", ("in 1894",))
-    final = compare_answers(project, judge, [pair], "ann", Caps(patience=0.02))
+    final = compare_answers(project, judge, [pair], "ann", Extent(patience=0.02))
     assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(final.message, gone.url)
 
 
@@ -121,5 +121,4 @@ def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: 
     writing.control.pause()
     assert writing.control.paused and not writing.over
     writing.control.cancel()
-    assert writing.wait(60) and writing.report is not None
-    assert (writing.report.asked, writing.report.stopped, writing.message) == (0, 3, "")
+    assert writing.wait(60) and (writing.result.asked, writing.result.stopped, writing.progress.message) == (0, 3, "")

@@ -28,8 +28,7 @@ from exam_workbench import bank
 from exam_workbench.bank import drafts, put_draft
 from exam_workbench.catalogue import put_grader
 from exam_workbench.exchange import check, export_project, import_project
-from exam_workbench.grading import start
-from exam_workbench.project import Project, checkpoints, open_project
+from exam_workbench.project import Project, add_job, checkpoints, open_project
 from exam_workbench.project.checkpoints import has_log
 from exam_workbench.types import Question
 from tests.made.browser import Server
@@ -304,7 +303,7 @@ def test_an_app_that_is_told_to_end_closes_its_projects(
     project: Project, app_server: Callable[[Path], Server], sent: signal.Signals
 ) -> None:
     with project.transaction() as cursor:
-        key = start(cursor, put_grader(cursor, SPEC), {}, 1, "ann")
+        key = add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
     project.close()
     server = app_server(project.path.parent)
     # Opening it, the app writes that the job, whose process is gone, was interrupted.

@@ -18,7 +18,8 @@ from exam_workbench.bank import put_draft, save_drafts
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import check, publications, publish, reproduce
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import Request, jobs, run_job
+from exam_workbench.grading import Request, run_job
+from exam_workbench.jobs import jobs
 from exam_workbench.labels import Policy, override
 from exam_workbench.project import Project, activity, find_token, make_token, migrations, open_project, tokens
 from exam_workbench.types import Asked, Grade, GraderSpec

@@ -12,8 +12,9 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.errors import EngineError, ProjectError
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import Progress, Request, end, jobs, run_job
-from exam_workbench.project import Cursor, Project, database, open_project
+from exam_workbench.grading import Request, run_job
+from exam_workbench.jobs import Progress, jobs
+from exam_workbench.project import Cursor, Project, database, end_job, open_project
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 from tests.made.engine_failure import break_database, give_up, give_up_at_commit
 from tests.made.projects import fill, new_project
@@ -138,12 +139,12 @@ class OneByOne:
 
 def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
-    monkeypatch.setattr("exam_workbench.grading.carrying.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("exam_workbench.jobs.carrying.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3
     assert filled.value("SELECT count(*) FROM grades") == 1 + 12
-    assert [(job.state, job.graded) for job in jobs(filled)] == [("done", 12)]
+    assert [(job.state, job.done) for job in jobs(filled)] == [("done", 12)]
     assert len(filled.reopenings) == 1
 
 
@@ -165,7 +166,7 @@ def test_the_end_of_a_job_that_is_on_record_is_not_recorded_again(filled: Projec
     final = run_job(filled, OneByOne(filled), Request(), "ann")
     (job,) = jobs(filled)
     with filled.transaction() as cursor:
-        assert not end(cursor, job.key, "failed", "once more")
+        assert not end_job(cursor, job.key, "failed", "once more")
     assert [(one.state, one.ended_at) for one in jobs(filled)] == [(final.state, job.ended_at)]
 
 

@@ -16,7 +16,8 @@ from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, Scope, jobs, make_plan, price_tag, start_job, trial_control
+from exam_workbench.grading import Request, Scope, make_plan, price_tag, start_job
+from exam_workbench.jobs import jobs, trial_control
 from exam_workbench.labels import Policy, basis
 from exam_workbench.leaderboard import (
     compare,

@@ -8,7 +8,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from exam_workbench.grading import jobs
+from exam_workbench.jobs import jobs
 from exam_workbench.project import open_project
 from exam_workbench.server import stopping_commands
 from exam_workbench.server.running import Asked, Running
@@ -44,7 +44,7 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
             assert asyncio.run(serve()) == 1
             asked = len(server.seen)
         assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
-        state, graded, total, message = project.rows("SELECT state, graded, total, message FROM jobs")[-1]
+        state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
         assert (state, graded) == ("cancelled", asked) and asked < total
         # Nobody pressed anything.
         assert message.startswith("The server was stopped.")

@@ -102,7 +102,7 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     after = unjudged(project, runs=["new"])
     assert after.to_grade[0].ungraded == 0
     assert [s.judged for s in after.shares if s.source == "exam"] == [1.0]
-    assert json.loads(project.value("SELECT asked FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
+    assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
 
 
 def test_passages_beyond_the_pool_are_counted_apart(project: Project, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from ...graders import (
     make_back_end,
     read,
 )
-from ...grading import PriceTag, Progress
+from ...grading import PriceTag
+from ...jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
 from ...project import (
     AnswerModel,
     Comparison,
@@ -38,8 +39,7 @@ from ...project import (
 )
 from ..answer_judges import accepts, answer_judge, judge_scores
 from ..item_filters import kept_vectors
-from ..reins import Reins
-from .jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
+from .jobs import COMPARISONS, Work, run_job, sampled_price, start_answer_job
 
 USE = "compare answers"
 PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
@@ -218,12 +218,14 @@ def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdi
     return Verdict(accepts(judge, float(said.rating), threshold), float(said.rating), "known", None, said.raw)
 
 
-def pairs_to_compare(project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Caps = UNCAPPED) -> list[Pair]:
+def pairs_to_compare(
+    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
+) -> list[Pair]:
     """The pairs of which this judge has said nothing yet, each once."""
     stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
     known = verdicts(project, ready.judge, pairs, stored)
     return [
-        one for one, verdict in known.items() if caps.opens(verdict.state != "waiting", verdict.state == "failed")
+        one for one, verdict in known.items() if caps.includes(verdict.state != "waiting", verdict.state == "failed")
     ][: caps.limit]  # fmt: skip
 
 
@@ -241,16 +243,16 @@ def compare_answers(
     ready: ReadyJudge,
     pairs: Sequence[Pair],
     author: str,
-    caps: Caps = UNCAPPED,
+    caps: Extent = ALL_MISSING,
     report: Report = lambda name, progress: None,
-    reins: Reins | None = None,
+    control: Control | None = None,
 ) -> Progress:
     """Let a model say of each pair whether the answer is right, in this thread; only what is missing is asked.
 
     Args:
         pairs: equal ones are asked once.
         report: is told the judge's name and the progress after every commit.
-        reins: to pause and stop it from elsewhere.
+        control: to pause and cancel it from elsewhere.
 
     Returns:
         The final progress; `graded` is the number of verdicts.
@@ -280,9 +282,19 @@ def compare_answers(
         return come
 
     return run_job(
-        project, work, author, report, reins or Reins(), batches,
+        project, work, author, report, control or Control(), batches,
         lambda cursor, key, some, job: add_comparisons(cursor, key, some, job),
         failed=lambda one: one.rating is None,
+    )  # fmt: skip
+
+
+def start_comparing(
+    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], author: str, caps: Extent = ALL_MISSING
+) -> BackgroundJob:
+    """Let a model compare answers, in the background; see `start_answer_job`."""
+    return start_answer_job(
+        project, ready.model, COMPARISONS, author,
+        lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),
     )  # fmt: skip
 
 

@@ -22,10 +22,10 @@ from ...graders import (
     fill,
     without_thoughts,
 )
-from ...grading import PriceTag, Progress
+from ...grading import PriceTag
+from ...jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
 from ...project import AnswerPlace, Cursor, Generated, Project, add_generated, answer_models, generated_of
 from ...text import how_many
-from ..reins import Reins
 from .contexts import (
     USUAL_GOLD,
     Gold,
@@ -37,7 +37,7 @@ from .contexts import (
     tops,
 )
 from .generators import PARTING, Order, ReadyGenerator, nearest_sentences
-from .jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job, sampled_price
+from .jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
 from .lines import Line, join, parts_of, place_of, wanted_place
 
 KS = (1, 5, 10)
@@ -103,7 +103,7 @@ class AnswerPlan:
     without_text: int
 
 
-def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: Caps = UNCAPPED) -> AnswerPlan:
+def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: Extent = ALL_MISSING) -> AnswerPlan:
     """What of the wanted answers is missing; nothing is asked.
 
     Raises:
@@ -140,14 +140,14 @@ def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: 
     to_ask, known, failed = [], 0, 0
     for line in lines.values():
         found = said.get((line.query.text_key, line.context, line.temperature, line.draw))
-        if caps.opens(found is not None, found is not None and found.text is None):
+        if caps.includes(found is not None, found is not None and found.text is None):
             to_ask.append(line)
         elif found is not None:
             known, failed = known + (found.text is not None), failed + (found.text is None)
     return AnswerPlan(len(lines), known, failed, _first(ready, to_ask, caps), shared, skipped, without_text)
 
 
-def _first(ready: ReadyGenerator, lines: list[Line], caps: Caps) -> list[Line]:
+def _first(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
     """As many as may be asked; what is joined of others comes after them."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
@@ -206,9 +206,9 @@ def generate_answers(
     ready: ReadyGenerator,
     wanted: Wanted,
     author: str,
-    caps: Caps = UNCAPPED,
+    caps: Extent = ALL_MISSING,
     report: Report = lambda name, progress: None,
-    reins: Reins | None = None,
+    control: Control | None = None,
 ) -> Progress:
     """Let a generator write the answers that are missing, in this thread; what came before is kept whatever happens.
 
@@ -218,7 +218,7 @@ def generate_answers(
 
     Args:
         report: is told the generator's name and the progress after every commit.
-        reins: to pause and stop it from elsewhere.
+        control: to pause and cancel it from elsewhere.
 
     Returns:
         The final progress; `graded` is the number of answers.
@@ -247,9 +247,19 @@ def generate_answers(
         return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
 
     return run_job(
-        project, work, author, report, reins or Reins(), batches,
+        project, work, author, report, control or Control(), batches,
         lambda cursor, key, some, job: add_generated(cursor, key, some, job),
         failed=lambda one: one.text is None,
+    )  # fmt: skip
+
+
+def start_answering(
+    project: Project, ready: ReadyGenerator, wanted: Wanted, author: str, caps: Extent = ALL_MISSING
+) -> BackgroundJob:
+    """Let a generator write the answers that are missing, in the background; see `start_answer_job`."""
+    return start_answer_job(
+        project, ready.model, ANSWERS, author,
+        lambda owned, report, control: generate_answers(owned, ready, wanted, author, caps, report, control),
     )  # fmt: skip
 
 

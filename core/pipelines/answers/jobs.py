@@ -2,92 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 from ...catalogue import prices
 from ...graders import BackEnd, Control, said_of_models
-from ...grading import CHARACTERS_A_TOKEN, Carrier, Ledger, PriceTag, Progress, Request, carry, job_control, state_now
-from ...project import AnswerModel, Cursor, Project, log, put_answer_model
-from ..reins import Reins
-
-ANSWER_JOBS = Ledger("answer_jobs", "answer_job_key", "written")
-
-Report = Callable[[str, Progress], None]
-"""Is told the name of the generator or judge and its progress."""
-
-
-@dataclass(frozen=True)
-class Caps:
-    """What a job may take.
-
-    Args:
-        limit: answers or comparisons at most; all for None.
-        max_calls: calls of the model at most, retries included.
-        max_cost: money at most, in the currency of the price table.
-        concurrency: calls in flight at most, for a model behind an endpoint.
-        retry_failed: whether what failed is asked again, too.
-        only_failed: whether that is asked and nothing else.
-        patience: seconds for which an endpoint that is gone is waited for before the job ends.
-    """
-
-    limit: int | None = None
-    max_calls: int | None = None
-    max_cost: float | None = None
-    concurrency: int = 8
-    retry_failed: bool = False
-    only_failed: bool = False
-    patience: float = Request.patience
-
-    def opens(self, known: bool, failed: bool) -> bool:
-        """Whether something is to be asked, by whether it was asked before and whether that failed."""
-        if not known:
-            return not self.only_failed
-        return failed and (self.retry_failed or self.only_failed)
-
-
-UNCAPPED = Caps()
-
-
-@dataclass(frozen=True)
-class AnswerJob:
-    """One job. `state` is running, done, cancelled, stopped, failed or interrupted.
-
-    Args:
-        role: generator or judge; `name` is its name.
-        written: answers or comparisons that came and can be used.
-    """
-
-    key: int
-    role: str
-    name: str
-    asked: dict[str, Any]
-    state: str
-    total: int
-    written: int
-    failed: int
-    message: str
-    author: str
-    started_at: datetime
-    ended_at: datetime | None
-    calls: int | None
-    cost: float | None
-
-
-def answer_jobs(project: Project) -> list[AnswerJob]:
-    """Every job about answers, newest first."""
-    return [
-        AnswerJob(row[0], row[1], row[2], json.loads(row[3]), state_now(project, row[0], row[4]), *row[5:])
-        for row in project.rows(
-            "SELECT answer_job_key, if(j.generator_key IS NULL, 'judge', 'generator'), coalesce(g.name, a.name), asked,"
-            " state, total, written, failed, message, j.author, started_at, ended_at, calls, cost FROM answer_jobs j"
-            " LEFT JOIN generators g USING (generator_key) LEFT JOIN answer_judges a USING (judge_key)"
-            " ORDER BY answer_job_key DESC"
-        )
-    ]
+from ...grading import CHARACTERS_A_TOKEN, PriceTag
+from ...jobs import BackgroundJob, Caps, Carrier, Progress, Report, carry, job_control, start_background
+from ...project import AnswerModel, Cursor, Project, add_job, log, put_answer_model
 
 
 def sampled_price(
@@ -142,7 +65,7 @@ def run_job(
     work: Work,
     author: str,
     report: Report,
-    reins: Reins,
+    control: Control,
     batches: Callable[[Cursor], Callable[[Control], Iterable[Sequence[Result]]]],
     write: Callable[[Cursor, int, Sequence[Result], int], object],
     failed: Callable[[Result], bool],
@@ -161,17 +84,12 @@ def run_job(
     Raises:
         InputError: money is capped and the model has no price, or another model has the name.
     """
-    caps, name = work.caps, work.model.name
-    control = job_control(
-        project, work.model.model, work.back_end, caps.max_calls, caps.max_cost, caps.concurrency, reins.report,
-        caps.patience,
-    )  # fmt: skip
-    reins.take(control)
-    role, column = ("judge", "judge_key") if work.things == COMPARISONS else ("generator", "generator_key")
+    name, compares = work.model.name, work.things == COMPARISONS
+    control.renew(job_control(project, work.model.model, work.back_end, work.caps))
     with project.transaction() as cursor:
-        key = put_answer_model(cursor, "judge" if role == "judge" else "generator", work.model, author)
+        key = put_answer_model(cursor, "judge" if compares else "generator", work.model, author)
         come = batches(cursor)
-        job = ANSWER_JOBS.start(cursor, {column: key}, work.asked, work.total, author)
+        job = add_job(cursor, "comparing" if compares else "generating", key, work.asked, work.total, author)
         log(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
     def results() -> Iterator[Sequence[Result]]:
@@ -183,17 +101,45 @@ def run_job(
         )  # fmt: skip
 
     carrier = Carrier[Result](
-        project, ANSWER_JOBS, job, Progress("running", work.total), lambda progress: report(name, progress), control,
+        project, job, Progress("running", work.total), lambda progress: report(name, progress), control,
         lambda cursor, some: write(cursor, key, some, job), failed,
     )  # fmt: skip
     return carry(
         carrier, results, "Start again", "to continue", "The model",
-        lambda: said_of_models(work.model.model, control.models), told, reins.cancel,
+        lambda: said_of_models(work.model.model, control.models), told,
     )  # fmt: skip
 
 
 ANSWERS, COMPARISONS = "answers", "comparisons"
 """What jobs bring."""
+
+
+def start_answer_job(
+    project: Project,
+    model: AnswerModel,
+    things: str,
+    author: str,
+    work: Callable[[Project, Report, Control], Progress],
+) -> BackgroundJob:
+    """Start a job about answers in the background; a project runs one at a time.
+
+    Args:
+        model: the generator or the model of the answer check.
+        things: `ANSWERS` or `COMPARISONS`.
+
+    Raises:
+        GradingError: one is running.
+        NotAllowed: the role of the person does not include running exams.
+    """
+    project.require("run exams", author=author)
+
+    def make(owned: Project) -> BackgroundJob:
+        return BackgroundJob(
+            model.name, things, None, author, Control(),
+            lambda report, job: {model.name: work(owned, report, job.control)},
+        )  # fmt: skip
+
+    return start_background(project, "answers", make)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from ...measures import choosing
-from ...project import AnswerModel, Project, answer_models, run_names
+from ...project import AnswerModel, Project, answer_models, recorded_jobs, run_names
 from .comparing import verdicts
 from .contexts import asked_queries, gold_sources, named_runs, ranking_runs
 from .evaluation import Evaluation
 from .generating import KS
-from .jobs import answer_jobs
 from .studying import PeopleSaid, choice_tables
 
 SHORT = 5
@@ -60,11 +59,10 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
     runs: dict[str, None] = {}
     ks: set[int] = set()
     known = named_runs(project, None)
-    for job in answer_jobs(project):
-        if (job.role, job.name) == ("generator", generator.name):
-            named = job.asked.get("runs")
-            runs |= dict.fromkeys(known if named is None else named)
-            ks |= set(job.asked.get("ks", ())) if named != [] else set()
+    for job in recorded_jobs(project, "generating", subject=generator.key):
+        named = job.request.get("runs")
+        runs |= dict.fromkeys(known if named is None else named)
+        ks |= set(job.request.get("ks", ())) if named != [] else set()
     for run, k in project.rows(
         "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
         [generator.key],

@@ -11,6 +11,7 @@ import streamlit as st
 from exam_workbench.catalogue import prices
 from exam_workbench.graders import LOCAL_MODEL
 from exam_workbench.grading import PriceTag
+from exam_workbench.jobs import Extent, current_job
 from exam_workbench.pipelines import (
     DRAWS,
     KS,
@@ -19,7 +20,6 @@ from exam_workbench.pipelines import (
     ORDERS,
     TEMPERATURE,
     AnswerRule,
-    Caps,
     Evaluation,
     GeneratorPlan,
     JudgePlan,
@@ -31,7 +31,6 @@ from exam_workbench.pipelines import (
     answering_so_far,
     answers_price,
     comparing_price,
-    current_answer_work,
     generator_again,
     judge_again,
     make_generator,
@@ -44,8 +43,8 @@ from exam_workbench.pipelines import (
 from exam_workbench.project import AnswerModel, Project, answer_models, run_names
 from exam_workbench.text import how_many
 from pages.parts.answers import looking
-from pages.parts.shared import background, model_place, presses, ui
-from pages.parts.shared.job_plan import count
+from pages.parts.shared import job_progress, model_place, presses, ui
+from pages.parts.shared.job_plan import choose_patience, count
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
 KINDS = {
@@ -65,7 +64,7 @@ def view(project: Project, evaluation: Evaluation | None) -> None:
     Args:
         evaluation: what is known under the choices; None where nobody has answered.
     """
-    work = current_answer_work(project)
+    work = current_job(project, "answers")
     if work is not None and not work.over:
         st.caption("A job is running. You can start another job when it has ended.")
         return
@@ -124,9 +123,9 @@ def _generate(project: Project) -> None:
             )
     wanted = WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
     planned = plan_answers(project, ready, wanted)
-    caps = Caps()
+    caps = Extent()
     if planned.failed and st.checkbox(f"Retry {how_many(planned.failed, 'failed answers')}", key="answers again"):
-        caps = Caps(retry_failed=True)
+        caps = Extent(retry_failed=True)
         planned = plan_answers(project, ready, wanted, caps)
     facts = st.columns(4)
     facts[0].container(key="metric needed").metric(
@@ -216,10 +215,10 @@ def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
     if ready is None:
         return
     wanted = pairs_to_compare(project, ready, pairs)
-    caps = Caps()
-    failed = len(pairs_to_compare(project, ready, pairs, Caps(only_failed=True)))
+    caps = Extent()
+    failed = len(pairs_to_compare(project, ready, pairs, Extent(only_failed=True)))
     if failed and st.checkbox(f"Retry {how_many(failed, 'failed comparisons')}", key=f"{key} again"):
-        caps = Caps(retry_failed=True)
+        caps = Extent(retry_failed=True)
         wanted = pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
         st.success("All these answers are compared.", icon=":material/check:")
@@ -266,7 +265,7 @@ def tag(found: PriceTag, name: str) -> None:
     )  # fmt: skip
 
 
-def budget(project: Project, model: AnswerModel, caps: Caps, key: str) -> Caps:
+def budget(project: Project, model: AnswerModel, caps: Extent, key: str) -> Extent:
     """The caps of a job that asks a model, and how long it waits for one behind an endpoint."""
     columns = st.columns(4)
     calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
@@ -279,7 +278,7 @@ def budget(project: Project, model: AnswerModel, caps: Caps, key: str) -> Caps:
     patience = caps.patience
     if model.parameters.get("at") == "openai":
         with columns[3]:
-            patience = background.choose_patience(f"{key} patience", patience)
+            patience = choose_patience(f"{key} patience", patience)
     return replace(
         caps, max_calls=None if calls is None else int(calls), max_cost=money if priced else None,
         concurrency=int(flying), patience=patience,
@@ -287,5 +286,5 @@ def budget(project: Project, model: AnswerModel, caps: Caps, key: str) -> Caps:
 
 
 def progress(project: Project) -> None:
-    """The job that runs with its reins, or how the last one of this server ended."""
-    background.accompany_steps(project, current_answer_work, "Generate and compare")
+    """The job that runs, or how the last one of this server ended."""
+    job_progress.watch_steps(project, "answers", "Generate and compare")

@@ -9,7 +9,8 @@ import streamlit as st
 from exam_workbench import bank
 from exam_workbench.bank import QueryOverview, drafted_edits, overview
 from exam_workbench.catalogue import find_grader, grader_again
-from exam_workbench.grading import BackgroundJob, Request, current_job, start_job, time_needed
+from exam_workbench.grading import Request, start_job, time_needed
+from exam_workbench.jobs import BackgroundJob, current_job
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import Shift, correlation_shift, official_board
 from exam_workbench.measures import parse_measure
@@ -23,7 +24,7 @@ from pages.parts.bank import slope
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import presses, ui
 from pages.parts.shared.html import visible
-from pages.parts.shared.job_progress import pace, state, whose
+from pages.parts.shared.job_progress import is_trial, pace, state, whose
 from pages.parts.shared.policy_widgets import View, sign_of_open
 
 FLIPS_SHOWN = 5
@@ -53,7 +54,7 @@ def beside(project: Project, query: QueryOverview, view: View | None) -> None:
     bank_review.passage_beside(project, query.query_id)
     st.markdown("**Impact**")
     job = current_job(project)
-    if job is not None and not job.progress.over:
+    if job is not None and not job.over:
         watch(project, job)
     elif view is None:
         st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
@@ -136,7 +137,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
         " The numbers use existing grades only; ungraded pairs do not count as 0."
     )
     job = current_job(project)
-    if job is not None and not job.progress.over:
+    if job is not None and not job.over:
         return
     grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
@@ -165,7 +166,7 @@ def watch(project: Project, job: BackgroundJob) -> None:
 
 def _watch(project: Project, every: float) -> None:
     job = current_job(project)
-    if job is None or job.progress.over or pace(job) != every:
+    if job is None or job.over or pace(job) != every:
         st.rerun()
     else:
         done, total = job.progress.done, job.progress.total
@@ -173,11 +174,11 @@ def _watch(project: Project, every: float) -> None:
         pairs = f": {done:,} of {total:,} pairs" if total else ": collecting pairs"
         st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
         st.caption(state(job))
-        if job.request.trial is None or job.author != ui.person():
+        if not is_trial(job) or job.author != ui.person():
             # What is not one's own trial is stopped where one sees whose and how large it is.
             ui.go("grading", "Open Grading")
         elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
-            job.cancel()
+            job.control.cancel()
 
 
 def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:

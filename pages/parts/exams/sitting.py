@@ -1,18 +1,20 @@
-"""Sitting an exam: what is still to be answered, caps, and the sitting that runs with its reins."""
+"""Sitting an exam: what is still to be answered, caps, and the job that runs."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from exam_workbench.graders import back_end_name
-from exam_workbench.pipelines import Sit, current_sitting, standing, start_sitting
+from exam_workbench.jobs import current_job
+from exam_workbench.pipelines import Sit, standing, start_sitting
 from exam_workbench.project import Project, find_students
-from pages.parts.shared import background, ui
+from pages.parts.shared import job_progress, ui
+from pages.parts.shared.job_plan import choose_patience
 
 
 def offer(project: Project, exam: str) -> None:
     """Let students answer what is missing; nothing while one sits."""
-    running = current_sitting(project)
+    running = current_job(project, "exams")
     if running is not None and not running.over:
         return
     students = [one for one in find_students(project, None) if not one.sat_elsewhere]
@@ -34,7 +36,7 @@ def offer(project: Project, exam: str) -> None:
         # A student of an earlier version may have a back end that was removed.
         known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
         if any(back_end_name(parameters) == "openai" for parameters in known):
-            patience = background.choose_patience("sit patience")
+            patience = choose_patience("sit patience")
         if st.button("Start", type="primary", key="sit begin"):
             request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
@@ -45,4 +47,4 @@ def offer(project: Project, exam: str) -> None:
 
 def progress(project: Project) -> None:
     """The sitting that runs, or how the last one of this server ended."""
-    background.accompany_steps(project, current_sitting, "Run the exam")
+    job_progress.watch_steps(project, "exams", "Run the exam")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from exam_workbench.grading import PriceTag, Request, make_drafter
-from exam_workbench.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
+from exam_workbench.grading import PriceTag, Report, make_drafter
+from exam_workbench.jobs import PATIENCE, BackgroundJob, Caps, current_job
+from exam_workbench.pipelines import EXAM, Wanted, generation_price, start_writing
 from exam_workbench.project import Project, run_names
-from pages.parts.shared import background, drafting_model, ui
-from pages.parts.shared.job_plan import show_tag
+from pages.parts.shared import drafting_model, job_progress, ui
+from pages.parts.shared.job_plan import choose_patience, show_tag
 
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
@@ -18,7 +19,7 @@ EVERY_PASSAGE = ""
 
 def offer(project: Project) -> None:
     """A place to let a model write items; nothing while one is at work."""
-    running = current_writing(project)
+    running = current_job(project, "items")
     if running is not None and not running.over:
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
@@ -64,33 +65,27 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
     left, right = st.columns(2)
     calls = left.number_input("Call limit", 1, None, None, key="writer calls", placeholder="No limit")
     cost = right.number_input("Cost limit", 0.0, None, None, key="writer money", placeholder="No limit")
-    patience = Request.patience
+    patience = PATIENCE
     if settings.get("back_end") == "openai":
-        patience = background.choose_patience("writer patience")
+        patience = choose_patience("writer patience")
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
         drafting_model.remember(settings)
         with ui.errors():
-            start_writing(
-                project, make_drafter(settings), author, wanted, None if calls is None else int(calls), cost, patience
-            )
+            caps = Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
+            start_writing(project, make_drafter(settings), author, wanted, caps)
             st.rerun()
 
 
 def progress(project: Project) -> None:
     """The writing that goes on, or how the last one of this server ended."""
-    background.accompany(project, current_writing, _watch, _ended)
+    job_progress.watch(project, "items", _ended)
 
 
-def _watch(writing: BackgroundWriting) -> None:
-    background.box(writing.model, writing.done, writing.total, "passages", writing.control, failures=list(writing.log))
-
-
-def _ended(writing: BackgroundWriting) -> None:
-    if writing.message:
-        st.error(ui.plain(writing.message), icon=":material/error:")
-    report = writing.report
+def _ended(job: BackgroundJob) -> None:
+    report: Report | None = job.result
     if report is None:
+        st.error(ui.plain(job.progress.message), icon=":material/error:")
         return
     said = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
     if report.stopped:
@@ -98,7 +93,7 @@ def _ended(writing: BackgroundWriting) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key="items-written").markdown(said if report.keys else f":material/warning: {said}")
         if report.keys:
-            ui.go("question_bank", "Review the proposals", query=writing.wanted.query_id)
+            ui.go("question_bank", "Review the proposals", query=job.request.query_id)
     if report.failed:
         with st.expander(f"Passages without an item ({len(report.failed):,})"):
             for failure in report.failed[:SHOWN_FAILURES]:

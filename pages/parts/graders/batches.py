@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from exam_workbench.catalogue import find_grader, grader_again
-from exam_workbench.grading import Request, Scope, jobs, standing
+from exam_workbench.grading import Request, Scope, standing
+from exam_workbench.jobs import jobs
 from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import start
@@ -13,7 +14,7 @@ from pages.parts.shared.job_plan import start
 
 def waiting(project: Project) -> None:
     """Draw what is under way, while no job of this process looks at it."""
-    for name in sorted({job.grader for job in jobs(project) if job.state == "waiting"}):
+    for name in sorted({job.name for job in jobs(project, "grading", state="waiting")}):
         spec = find_grader(project, name).spec
         with st.container(border=True), ui.errors():
             st.container(key=f"batches {spec.fingerprint}").markdown(

@@ -10,7 +10,8 @@ import streamlit as st
 from exam_workbench.catalogue import graders, prices, set_price
 from exam_workbench.errors import InputError
 from exam_workbench.graders import BATCH_SHARE, Price
-from exam_workbench.grading import bills, jobs
+from exam_workbench.grading import bills
+from exam_workbench.jobs import jobs
 from exam_workbench.project import Project
 from pages.parts.shared import presses, ui
 
@@ -24,7 +25,7 @@ CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batc
 
 def past_jobs(project: Project) -> None:
     """The record of all jobs."""
-    found = jobs(project)
+    found = jobs(project, "grading")
     if not found:
         return
     st.header("Jobs", anchor=False)
@@ -34,10 +35,10 @@ def past_jobs(project: Project) -> None:
     _table(
         {
             "Started": [job.started_at for job in found],
-            "Grader": [job.grader for job in found],
+            "Grader": [job.name for job in found],
             "State": [job.state for job in found],
             "Pairs": [job.total or None for job in found],
-            "Graded": [job.graded for job in found],
+            "Graded": [job.done for job in found],
             "Failed": [job.failed for job in found],
             "Calls": [job.calls or None for job in found],
             "Input tokens": [job.input_tokens or None for job in found],
@@ -46,7 +47,7 @@ def past_jobs(project: Project) -> None:
             "Thinking tokens": [job.thinking_tokens or None for job in found],
             "Estimated tokens": [told[job.key] for job in found],
             "Cost": [job.cost or None for job in found],
-            "Estimated cost": [(job.asked.get("told") or {}).get("cost") for job in found],
+            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in found],
             "Started by": [job.author for job in found],
             "Message": [job.message or None for job in found],
         }
@@ -75,9 +76,9 @@ def known_graders(project: Project) -> None:
         return
     calls: dict[str, int] = {}
     cost: dict[str, float] = {}
-    for job in jobs(project):
-        calls[job.grader] = calls.get(job.grader, 0) + (job.calls or 0)
-        cost[job.grader] = cost.get(job.grader, 0.0) + (job.cost or 0.0)
+    for job in jobs(project, "grading"):
+        calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
+        cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
     st.header("Graders", anchor=False)
     _table(
         {

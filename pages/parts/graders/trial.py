@@ -11,7 +11,8 @@ import streamlit as st
 from exam_workbench.bank import overview
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.graders import Grader, Messages, ReadingGrader, Trial, try_pair
-from exam_workbench.grading import questions_to_try, trial_control
+from exam_workbench.grading import questions_to_try
+from exam_workbench.jobs import trial_control
 from exam_workbench.project import Project, passage_texts
 from exam_workbench.review import Filters, search
 from exam_workbench.types import Asked, Question

@@ -11,14 +11,16 @@ from exam_workbench.bank import exam_queries, latest_version, overview, speaking
 from exam_workbench.catalogue import prices
 from exam_workbench.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
 from exam_workbench.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
+from exam_workbench.jobs import LONGEST_PATIENCE, PATIENCE
 from exam_workbench.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
 from exam_workbench.text import how_many
 from exam_workbench.types import GraderSpec
-from pages.parts.shared import background, presses, ui
+from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000
 """Pairs up to which the price tag is there without being asked for; it has to list them all."""
 MOST_IN_FLIGHT = 1024
+MINUTE = 60
 LEFT_OUT = {
     "other_kind": "{} of a kind that the grader does not support",
     "no_text": "{} without text",
@@ -120,6 +122,20 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
         "batches continue. Results are read when you check the batches here.",
     )  # fmt: skip
     return replace(request, batch=bool(wanted))
+
+
+def choose_patience(key: str, seconds: float = PATIENCE) -> float:
+    """Let a person choose for how many seconds a job waits for an endpoint that is gone; return them.
+
+    Args:
+        seconds: the default.
+    """
+    minutes = st.number_input(
+        "Wait for the endpoint (minutes)", 0, round(LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
+        persist_state="session",
+        help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
+    )  # fmt: skip
+    return float(MINUTE * minutes)
 
 
 def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
@@ -253,7 +269,7 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
             help="You can change this while the job runs.",
         )  # fmt: skip
         with columns[3]:
-            patience = background.choose_patience(f"{key} patience", patience)
+            patience = choose_patience(f"{key} patience", patience)
     return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=patience)
 
 

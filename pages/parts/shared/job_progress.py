@@ -1,36 +1,74 @@
-"""The grading job that runs, or ran last: how far it is, what it used, and its reins."""
+"""Jobs that run, or ran last: how far each is, what it used, and the buttons that pause and cancel it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from exam_workbench.bank import latest_version
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.graders import loading
-from exam_workbench.grading import BackgroundJob, Progress, current_job
+from exam_workbench.graders import Control, loading
+from exam_workbench.grading import Request
+from exam_workbench.jobs import BackgroundJob, Progress, current_job
 from exam_workbench.project import Project
-from pages.parts.shared import background, policy_widgets, presses, ui
+from pages.parts.shared import policy_widgets, presses, ui
 from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
 """Up to how many seconds of a job it is looked at how often, in seconds."""
 SLOWEST = 3.0
+STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its limit", "done": "Done"}
+"""How a step ended that did not fail, in words."""
 WATCHING = ("question_bank", "grading")
 """The screens that show the job themselves."""
 
 
 def progress(project: Project) -> bool:
-    """Draw the job; whether it is running."""
-    job = current_job(project)
+    """Draw the grading job that runs, or how the last one ended; return whether it is running."""
+    return watch(project, "grading", partial(_ended, project))
+
+
+def watch(project: Project, family: str, ended: Callable[[BackgroundJob], None]) -> bool:
+    """Draw the job of a family that runs, again and again, or how the last one ended; return whether it is running."""
+    job = current_job(project, family)
     if job is None:
         return False
-    if not job.progress.over:
-        every = pace(job)
-        st.fragment(_watch, run_every=every)(project, every, job.control.paused)
-        return True
-    _ended(project, job)
-    return False
+    if job.over:
+        ended(job)
+        return False
+    every = pace(job)
+    st.fragment(_watch, run_every=every)(project, family, every, job.control.paused)
+    return True
+
+
+def watch_steps(project: Project, family: str, again: str) -> None:
+    """As `watch`, for a job that asks examinees, generators or models one after the other.
+
+    Args:
+        again: the label of the button that starts such a job.
+    """
+    watch(project, family, partial(_steps_ended, again=again))
+
+
+def _steps_ended(job: BackgroundJob, again: str) -> None:
+    for name, end in job.ended.items():
+        if end.state != "done" or end.failed:
+            _step_ended(name, end, job.things, again)
+    if not job.ended and job.progress.message:
+        st.error(ui.plain(job.progress.message), icon=":material/error:")
+
+
+def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
+    said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
+    more = f" {ui.plain(end.message)}" if end.message else ""
+    # If a person or a cap stopped it, the message says how to continue.
+    rest = f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
+    box = st.container(key=f"ended {end.state} {name}")
+    draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
+    draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
 
 
 def say_not_begun(project: Project, key: str) -> None:
@@ -42,12 +80,12 @@ def say_not_begun(project: Project, key: str) -> None:
     job = current_job(project)
     if job is None:
         return
-    mine = job.author == ui.person() and job.request.trial is None
+    mine = job.author == ui.person() and not is_trial(job)
     # Whoever began the job itself pressed twice.
-    if not job.progress.over and presses.pressed(key) and not mine:
+    if not job.over and presses.pressed(key) and not mine:
         st.session_state["not begun"] = project.path, job.started_at
     if st.session_state.get("not begun") == (project.path, job.started_at):
-        is_over = job.progress.over
+        is_over = job.over
         st.container(key="not begun").warning(
             f"Your job did not start, because {whose(job)} {'was' if is_over else 'is'} running."
             f" Press {key.capitalize()} again{'' if is_over else ' when it has finished'}.",
@@ -57,7 +95,7 @@ def say_not_begun(project: Project, key: str) -> None:
 
 def whose(job: BackgroundJob) -> str:
     """What a job is to whoever looks at it, as Markdown, such as "a trial of bob"."""
-    what = "trial" if job.request.trial is not None else "job"
+    what = "trial" if is_trial(job) else "job"
     return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
 
 
@@ -73,21 +111,21 @@ def accompany(screen: str) -> None:
         # The screen itself says what is wrong.
         return
     job = None if project is None or screen in WATCHING else current_job(project)
-    if project is not None and job is not None and not job.progress.over and job.request.trial is None:
+    if project is not None and job is not None and not job.over and not is_trial(job):
         st.fragment(_accompany, run_every=SLOWEST)(project)
 
 
 def _accompany(project: Project) -> None:
     job = current_job(project)
-    if job is None or job.progress.over:
+    if job is None or job.over:
         st.rerun()
         return
     now = job.progress
     how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " starts"
-    st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_standing_still(job)}")
+    st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_state_in_short(job)}")
 
 
-def _standing_still(job: BackgroundJob) -> str:
+def _state_in_short(job: BackgroundJob) -> str:
     """Why a job does not go on now, to follow how far it is; empty where it does."""
     if job.control.paused:
         return ", paused"
@@ -101,31 +139,31 @@ def pace(job: BackgroundJob) -> float:
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
-def _watch(project: Project, every: float, paused: bool) -> None:
-    job = current_job(project)
+def _watch(project: Project, family: str, every: float, paused: bool) -> None:
+    job = current_job(project, family)
     # The pace is that of the whole screen, so another one begins with it. The list of jobs below names a paused one.
-    if job is None or job.progress.over or (pace(job), job.control.paused) != (every, paused):
+    if job is None or job.over or (pace(job), job.control.paused) != (every, paused):
         st.rerun()
         return
     now = job.progress
     with st.container(border=True):
         share = now.done / now.total if now.total else 0.0
-        pairs = f": {now.done:,} of {now.total:,} pairs" if now.total else ""
+        results = f": {now.done:,} of {now.total:,} {job.things}" if now.total else ""
         others = "" if job.author == ui.person() else f", {whose(job)}"
-        st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}{others}")
+        st.progress(share, text=f"{ui.plain(job.name)}{results}{others}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
                 st.container(key="job-state").markdown(state(job))
-                st.markdown(_counts(now))
+                st.markdown(_counts(job))
                 if used := _used(job):
                     st.caption(used)
-            _reins(job)
+            _controls(job)
         _log(job)
 
 
-def _reins(job: BackgroundJob) -> None:
-    """What is held in hand while it runs: how much at once, a pause, its end."""
-    if is_endpoint(job.spec) and not job.request.batch:
+def _controls(job: BackgroundJob) -> None:
+    """Change the number of parallel calls, pause and cancel."""
+    if asks_endpoint(job) and not in_batches(job):
         flying = st.number_input(
             "Parallel calls", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
         )
@@ -139,19 +177,34 @@ def _reins(job: BackgroundJob) -> None:
             help="Running calls finish and count. No new calls start.", key="pause job"
         )  # fmt: skip
     st.button(
-        "Cancel", icon=":material/stop:", on_click=job.cancel, disabled=job.control.cancelled,
-        help="Keeps the finished grades. You can grade the remaining pairs later.", key="cancel job"
+        "Cancel", icon=":material/stop:", on_click=job.control.cancel, disabled=job.control.cancelled,
+        help="Keeps the finished results. You can get the missing ones later.", key="cancel job"
     )  # fmt: skip
 
 
+def asks_endpoint(job: BackgroundJob) -> bool:
+    """Return whether a grading job asks an endpoint."""
+    return job.subject is not None and is_endpoint(job.subject)
+
+
+def in_batches(job: BackgroundJob) -> bool:
+    """Return whether a grading job sends its calls in batches."""
+    return isinstance(job.request, Request) and job.request.batch
+
+
+def is_trial(job: BackgroundJob) -> bool:
+    """Return whether a grading job tries edits that are not saved."""
+    return isinstance(job.request, Request) and job.request.trial is not None
+
+
 def state(job: BackgroundJob) -> str:
-    """What a running job does at this moment, and since when, as Markdown."""
+    """Return what a running job does at this moment, and since when, as Markdown."""
     now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
-    if job.request.batch:
+    if in_batches(job):
         return _state_of_batches(job, since)
     if not job.control.cancelled and (found := loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
-    if still := background.standing_still(job.control):
+    if still := standing_still(job.control):
         return f"{still} Started at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
     if not now.done and job.log:
         return f"**No answer yet**, running {since}. Last log entry: {ui.plain(job.log[-1])}"
@@ -159,10 +212,25 @@ def state(job: BackgroundJob) -> str:
         return f"Preparing {since}. No answers yet."
     if (quiet := job.quiet) is not None:
         again = ""
-        if is_endpoint(job.spec):
+        if asks_endpoint(job):
             again = " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
         return f"**No answer for {ui.duration(quiet)}.**{again} Running {since}."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
+
+
+def standing_still(control: Control) -> str:
+    """Why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty if it continues."""
+    if control.cancelled:
+        return "Cancelling. Calls that are already running finish first."
+    if control.paused:
+        return "**Paused**. Calls that were already running finish and count."
+    if (waits := control.awaited) is None:
+        return ""
+    until = "" if waits.until is None else f" It stops waiting at {waits.until:%H:%M}."
+    return (
+        f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
+        f" The job continues automatically.{until}"
+    )
 
 
 def _state_of_batches(job: BackgroundJob, since: str) -> str:
@@ -179,15 +247,18 @@ def _rate(rate: float) -> str:
     return f"{rate:,.0f} pairs per second" if rate >= 2 else f"{rate * 60:,.0f} pairs per minute"
 
 
-def _counts(now: Progress) -> str:
+def _counts(job: BackgroundJob) -> str:
+    now = job.progress
     failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
+    if job.things != "pairs":
+        return failed
     defaulted = f":orange[**{now.defaulted:,} by default**]" if now.defaulted else "0 by default"
     return f"{now.graded:,} graded ({defaulted}) · {failed}"
 
 
 def _used(job: BackgroundJob) -> str:
     """Calls, tokens and money against the caps; empty for a grader that asks no model."""
-    used, asked = job.progress.usage if job.request.batch else job.control.usage, job.request
+    used, asked = job.progress.usage if in_batches(job) else job.control.usage, job.control
     if not used.calls:
         return ""
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
@@ -213,11 +284,11 @@ def _ended(project: Project, job: BackgroundJob) -> None:
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     )  # fmt: skip
     # What is still to grade stands below: a trial of a while ago is not taken for it.
-    said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.grader_name)}."
+    said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
     if final.state == "done":
         of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
-        ended.success(f"Last {'trial' if job.request.trial else 'job'}{of} done: {said}", icon=":material/check:")
+        ended.success(f"Last {'trial' if is_trial(job) else 'job'}{of} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
         ended.info(
             f"Last job cancelled: {said} Start this grader again to grade the remaining pairs.",
@@ -242,18 +313,18 @@ def _ended(project: Project, job: BackgroundJob) -> None:
 
 def _see(project: Project, job: BackgroundJob) -> None:
     """Links to what came of a job that is done."""
-    if job.request.trial is not None:
+    if is_trial(job):
         # That of another's trial is theirs to see.
         if job.author == ui.person():
             ui.go("question_bank", "See the impact")
         return
     looks_by = policy_widgets.grader(project)
-    if looks_by is None or looks_by.name == job.grader_name:
+    if looks_by is None or looks_by.name == job.name:
         ui.go("changes", "See the changes")
     else:
         # It changed nothing of what is shown: its own labels stand beside those.
         version = str(latest_version(project))
-        states = {"from-grader": looks_by.name, "to-grader": job.grader_name} | {
+        states = {"from-grader": looks_by.name, "to-grader": job.name} | {
             f"{side}-version": version for side in ("from", "to")
         }
         ui.go("changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states)

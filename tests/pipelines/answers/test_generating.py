@@ -10,17 +10,15 @@ import pytest
 
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.grading import close_interrupted
+from exam_workbench.graders import Control
+from exam_workbench.jobs import Extent, jobs
 from exam_workbench.pipelines import (
     ORDERS,
-    Caps,
     GeneratorPlan,
     JudgePlan,
     ReadyGenerator,
-    Reins,
     View,
     WantedAnswers,
-    answer_jobs,
     answers_price,
     compare_answers,
     evaluate,
@@ -32,7 +30,7 @@ from exam_workbench.pipelines import (
     plan_answers,
 )
 from exam_workbench.pipelines.answers.generating import NO_ROOM, AnswerPlan
-from exam_workbench.project import Project, add_queries, generated_of
+from exam_workbench.project import Project, add_queries, close_interrupted, generated_of
 from exam_workbench.types import Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.projects import judge
@@ -98,7 +96,7 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     assert generate_answers(project, model, WANTED, "ann").total == 0
     assert plan_answers(project, model, WANTED).failed == 5
     script.ill = False
-    again = generate_answers(project, model, WANTED, "ann", Caps(only_failed=True))
+    again = generate_answers(project, model, WANTED, "ann", Extent(only_failed=True))
     assert (again.graded, again.failed) == (5, 0)
     # A third run with a top that is known costs nothing, in whatever order the runs are named.
     put_run(project, "three", RUNS["one"])
@@ -111,7 +109,7 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     done = compare_answers(project, judge, found.pairs, "ann")
     assert (done.graded, done.usage.calls) == (9, 9)
     assert compare_answers(project, judge, evaluate(project, View(ks=(1, 2, 5))).pairs, "ann").total == 0
-    assert [job.state for job in answer_jobs(project)] == ["done"] * 5
+    assert [job.state for job in jobs(project, "generating", "comparing")] == ["done"] * 5
     assert {row.reteval.mean for row in evaluate(project, View()).rows} == {1.0}
 
 
@@ -122,17 +120,17 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     collection(project, TOLD, RUNS)
     model = ready(project, server)
     with refusal("no-price", "m"):
-        generate_answers(project, model, WANTED, "ann", Caps(max_cost=1.0))
-    stopped = generate_answers(project, model, WANTED, "ann", Caps(max_calls=4, concurrency=1))
+        generate_answers(project, model, WANTED, "ann", Extent(max_cost=1.0))
+    stopped = generate_answers(project, model, WANTED, "ann", Extent(max_calls=4, concurrency=1))
     assert (stopped.state, stopped.done, stopped.usage.calls) == ("stopped", 4, 4) and stopped.message
-    reins = Reins()
-    reins.cancel()
-    assert generate_answers(project, model, WANTED, "ann", reins=reins).state == "cancelled"
+    control = Control()
+    control.cancel()
+    assert generate_answers(project, model, WANTED, "ann", control=control).state == "cancelled"
     # A process that dies leaves its job as running; whoever opens the project closes it.
     with project.transaction() as cursor:
-        cursor.execute("UPDATE answer_jobs SET state = 'running', ended_at = NULL WHERE written = 4")
+        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
     assert close_interrupted(project) == 1
-    assert {job.state for job in answer_jobs(project)} == {"interrupted", "cancelled"}
+    assert {job.state for job in jobs(project, "generating", "comparing")} == {"interrupted", "cancelled"}
     rest = generate_answers(project, model, WANTED, "ann")
     assert (rest.total, rest.state) == (11, "done") and len(script.asked) == 15
 
@@ -163,7 +161,7 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
         for order, model in models.items():
             plan = plan_answers(project, model, wanted)
             calls = answers_price(project, model, plan).calls
-            done = generate_answers(project, model, wanted, "ann", Caps(concurrency=1))
+            done = generate_answers(project, model, wanted, "ann", Extent(concurrency=1))
             assert (done.state, done.failed, done.usage.calls) == ("done", 0, calls)
             found = evaluate(project, View(ks=(1, 3), generator=model.model.name, judge="contains"))
             said[order] = [found.lines["one", k]["q"].answer for k in (1, 3)]
@@ -195,7 +193,7 @@ def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
     said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
     assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
-    again = generate_answers(project, model, wanted, "ann", Caps(only_failed=True))
+    again = generate_answers(project, model, wanted, "ann", Extent(only_failed=True))
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
 
 

@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 from ..errors import WorkbenchError
 from ..graders import Control
-from ..project import Cursor, Project
-from .ledgers import CARRIED, Ledger
+from ..project import Cursor, Project, count_results, end_job, written_results
 from .progress import Progress
+from .records import CARRIED, record_usage
 
 COMMIT_SHARE = 0.2
 """Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""
@@ -26,7 +26,7 @@ class Carrier(Generic[Result]):
     """Commits results as they come, as long as committing takes a small part of the time.
 
     Args:
-        project, ledger, job: where the job is on record.
+        job: its key in the project.
         progress: at its start.
         report: is told of the progress after every commit.
         write: writes results within a transaction.
@@ -35,7 +35,6 @@ class Carrier(Generic[Result]):
     """
 
     project: Project
-    ledger: Ledger
     job: int
     progress: Progress
     report: Callable[[Progress], None]
@@ -48,6 +47,7 @@ class Carrier(Generic[Result]):
 
     def __post_init__(self) -> None:
         self.started = self.committed = time.monotonic()
+        self.paused_before = self.control.paused_seconds
         self.report(self.progress)
 
     def take(self, results: Sequence[Result]) -> None:
@@ -66,9 +66,10 @@ class Carrier(Generic[Result]):
 
             def write(cursor: Cursor) -> None:
                 # Where the engine gave up while it committed, it may have kept these nevertheless.
-                if self.ledger.committed(cursor, self.job) == self.progress.done:
+                if written_results(cursor, self.job) == self.progress.done:
                     self.write(cursor, self.waiting)
-                    self.ledger.advance(cursor, self.job, done, failed, self.control.usage)
+                    count_results(cursor, self.job, done, failed)
+                    record_usage(cursor, self.job, self.control.usage)
 
             self.project.write(write)
             self.progress = replace(
@@ -81,7 +82,8 @@ class Carrier(Generic[Result]):
         self.committed = time.monotonic()
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
         # A pause goes on while this is worked out.
-        seconds = max(self.committed - self.started - self.control.paused_seconds, 0.0)
+        paused = self.control.paused_seconds - self.paused_before
+        seconds = max(self.committed - self.started - paused, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
         self.report(self.progress)
 
@@ -94,7 +96,6 @@ def carry(
     who: str,
     remarks: Callable[[], str],
     told: Callable[[Cursor, Progress], None],
-    cancel: Callable[[], None] = lambda: None,
 ) -> Progress:
     """Take a job from its first result to its end, commit what came, and put down how it ended.
 
@@ -105,7 +106,6 @@ def carry(
         who: what broke where a fault is nobody's, as "The grader".
         remarks: sentences that are known at the end.
         told: logs the end, within the transaction that puts it down.
-        cancel: is called where it is stopped from the keyboard.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
@@ -123,7 +123,7 @@ def carry(
             state, message = "stopped", "" if control.overrun else used_up
     except KeyboardInterrupt as stopped:
         state, message = "cancelled", f"{str(stopped) or 'Cancelled from the keyboard.'} {again} {rest}."
-        cancel()
+        control.cancel()
     except WorkbenchError as error:
         state, message = "failed", str(error)
     except MemoryError:
@@ -139,8 +139,8 @@ def carry(
 
     def finish(cursor: Cursor) -> None:
         # Calls of which nothing came are in no batch of results, and may be paid for all the same.
-        carrier.ledger.use(cursor, carrier.job, control.usage)
-        if carrier.ledger.end(cursor, carrier.job, state, message):
+        record_usage(cursor, carrier.job, control.usage)
+        if end_job(cursor, carrier.job, state, message):
             told(cursor, final)
 
     carrier.project.write(finish)

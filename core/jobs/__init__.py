@@ -1,0 +1,33 @@
+"""One engine for all jobs that ask models: caps, control, progress, record, and threads while screens look on."""
+
+from __future__ import annotations
+
+from .background import BackgroundJob, Report, current_job, start_background
+from .budgets import job_control, trial_control
+from .caps import ALL_MISSING, LONGEST_PATIENCE, PATIENCE, UNCAPPED, Caps, Extent
+from .carrying import Carrier, carry
+from .progress import Progress
+from .records import find_job, jobs, record_usage, state_now, usage_of
+
+__all__ = [
+    "ALL_MISSING",
+    "LONGEST_PATIENCE",
+    "PATIENCE",
+    "UNCAPPED",
+    "BackgroundJob",
+    "Caps",
+    "Carrier",
+    "Extent",
+    "Progress",
+    "Report",
+    "carry",
+    "current_job",
+    "find_job",
+    "job_control",
+    "jobs",
+    "record_usage",
+    "start_background",
+    "state_now",
+    "trial_control",
+    "usage_of",
+]

@@ -1,0 +1,145 @@
+"""Jobs in threads of this process, one of a family at a time for each project, while screens look at their progress."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ..errors import GradingError, WorkbenchError
+from ..graders import Control, acting, current
+from ..project import Project
+from .progress import Progress
+
+LOGGED_LINES = 200
+"""Lines about failed calls that a screen can show; the log has all of them."""
+QUIET_SECONDS, QUIET_TIMES = 10.0, 3.0
+"""A job is quiet if nothing comes for so many seconds, and for so many times as long as a result took before."""
+
+Report = Callable[[str, Progress], None]
+"""Gets the name of the grader, examinee or model at work, and its progress."""
+
+
+class BackgroundJob:
+    """A job that runs in a thread while screens look at its progress.
+
+    Args:
+        name: the grader, examinee or model that is asked first.
+        subject: what it is, such as the `GraderSpec` of a grader.
+        things: the results in the plural, such as "answers".
+        request: what was asked.
+        control: pauses, resumes and cancels it; its reports go to the log.
+        work: does the job in the thread.
+
+    Attributes:
+        name: the grader, examinee or model at work, or the last one.
+        progress: of that one.
+        result: what `work` returned; None before the end and if the job failed.
+        log: lines about failed calls.
+        over: whether the job has ended.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        things: str,
+        request: Any,
+        author: str,
+        control: Control,
+        work: Callable[[Report, BackgroundJob], Any],
+        subject: Any = None,
+    ) -> None:
+        self.name, self.things, self.request, self.author, self.control = name, things, request, author, control
+        self.subject = subject
+        self.progress = Progress("preparing")
+        self.result: Any = None
+        self.over = False
+        self.log: deque[str] = deque(maxlen=LOGGED_LINES)
+        control.report = self.log.append
+        self.started_at = datetime.now()
+        self._started = time.monotonic()
+        self._came_at, self._times = self._clock(), 0
+        # Models are made ready in the thread, which may use the keys and endpoints that its starter may use.
+        self._access = current()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="job", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[Report, BackgroundJob], Any]) -> None:
+        try:
+            with acting(self._access):
+                self.result = work(self._report, self)
+        except WorkbenchError as error:
+            self.progress = replace(self.progress, state="failed", message=str(error))
+        except Exception as error:
+            # No caller waits for this thread: an error raised here would be lost if it were not shown.
+            self.progress = Progress("failed", message=f"The job failed: {error}")
+        finally:
+            self.over = True
+
+    def _report(self, name: str, progress: Progress) -> None:
+        # A report may come although no result did.
+        if name != self.name or progress.done > self.progress.done:
+            self._came_at, self._times = self._clock(), self._times + 1
+        self.name, self.progress = name, progress
+
+    def _clock(self) -> float:
+        """Seconds, without those for which the job was paused."""
+        return time.monotonic() - self.control.paused_seconds
+
+    @property
+    def ended(self) -> Mapping[str, Progress]:
+        """The final progress of each grader, examinee or model that was asked, by name."""
+        return self.result if isinstance(self.result, Mapping) else {}
+
+    @property
+    def quiet(self) -> float | None:
+        """Seconds without a result if that is longer than before, else None; None before the first result."""
+        if not self._times or self.over:
+            return None
+        quiet = self._clock() - self._came_at
+        return quiet if quiet > max(QUIET_SECONDS, QUIET_TIMES * self.progress.seconds / self._times) else None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, pauses included."""
+        return time.monotonic() - self._started
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end; return whether it came in time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+_running: dict[tuple[str, str], BackgroundJob] = {}
+_starting = threading.Lock()
+
+
+def start_background(project: Project, family: str, make: Callable[[Project], BackgroundJob]) -> BackgroundJob:
+    """Start a job in the background.
+
+    Args:
+        family: jobs that exclude each other in a project, such as "grading".
+        make: makes the job for this project, with the rights of the server.
+
+    Raises:
+        GradingError: a job of the family is running.
+    """
+    place = (str(project.path), family)
+    with _starting:
+        if (known := _running.get(place)) is not None and not known.over:
+            raise GradingError(
+                "job-running",
+                f"Another job ({known.name}) is already running.",
+                "Wait until it ends, or cancel it.",
+            )
+        _running[place] = make(project.unattended())
+        return _running[place]
+
+
+def current_job(project: Project, family: str = "grading") -> BackgroundJob | None:
+    """Return the job of a family that runs, or ran last, in this process for a project."""
+    return _running.get((str(project.path), family))

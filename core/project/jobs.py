@@ -1,0 +1,161 @@
+"""Jobs on record: what each was asked, how far it is, what it used and how it ended. Only this module changes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from .project import Cursor, Project
+
+JobKind = Literal["grading", "sitting", "generating", "comparing"]
+
+_SUBJECTS = " UNION ALL ".join(
+    f"SELECT {key} AS subject_key, name FROM {table}"
+    for table, key in (
+        ("graders", "grader_key"), ("students", "student_key"), ("generators", "generator_key"),
+        ("answer_judges", "judge_key"),
+    )
+)  # fmt: skip
+"""Names of all that jobs can ask; the keys differ, since one sequence gives them."""
+_LARGEST = 2**63 - 1
+"""The largest number that a column of counts holds; no count of tokens may keep results from being written."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.
+
+    Args:
+        name: of the grader, examinee, generator or model of an answer check that is asked.
+        request: what was asked; `told` in it is the price tag of before the start.
+        state: running, waiting (for batches), done, cancelled, stopped, failed, interrupted or imported.
+        done, failed: results that can be used, and the others.
+        calls, cost, ..._tokens: what it used so far; see `graders.Usage`. None if no model was asked.
+    """
+
+    key: int
+    kind: JobKind
+    name: str
+    request: dict[str, Any]
+    state: str
+    total: int
+    done: int
+    failed: int
+    message: str
+    author: str
+    started_at: datetime
+    ended_at: datetime | None
+    calls: int | None
+    cost: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    thinking_tokens: int | None
+
+
+def recorded_jobs(
+    project: Project,
+    *kinds: JobKind,
+    keys: Collection[int] | None = None,
+    subject: int | None = None,
+    state: str | None = None,
+) -> list[Job]:
+    """Return the jobs of some kinds, or of all if none is named, newest first.
+
+    Args:
+        keys: keys of the only jobs to return; all for None.
+        subject: key of the grader, examinee or model that they ask; any for None.
+        state: their state; any for None.
+    """
+    return [
+        Job(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
+        for row in project.rows(
+            "SELECT job_key, kind, name, request, state, total, done, failed, message, author, started_at, ended_at,"
+            " calls, cost, input_tokens, output_tokens, cached_tokens, thinking_tokens"
+            f" FROM jobs JOIN ({_SUBJECTS}) USING (subject_key) WHERE ($kinds IS NULL OR list_contains($kinds, kind))"
+            " AND ($keys IS NULL OR list_contains($keys, job_key)) AND ($subject IS NULL OR subject_key = $subject)"
+            " AND ($state IS NULL OR state = $state) ORDER BY job_key DESC",
+            {"kinds": kinds or None, "keys": keys and list(keys), "subject": subject, "state": state},
+        )
+    ]
+
+
+def add_job(cursor: Cursor, kind: JobKind, subject: int, request: Mapping[str, Any], total: int, author: str) -> int:
+    """Record a new job as running and return its key.
+
+    Args:
+        subject: key of the grader, examinee or model that is asked.
+        request: the part of the request that is kept, as a JSON object.
+        total: the number of results to come.
+    """
+    rows = cursor.execute(
+        "INSERT INTO jobs (job_key, kind, subject_key, request, state, total, done, failed, message, author,"
+        " started_at) VALUES (nextval('keys'), ?, ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP) RETURNING job_key",
+        [kind, subject, json.dumps(request), total, author],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def count_results(cursor: Cursor, job: int, done: int, failed: int, more: int = 0) -> None:
+    """Add to the counts of a job, in the transaction that writes the results.
+
+    Args:
+        more: added to the total.
+    """
+    cursor.execute(
+        "UPDATE jobs SET done = done + ?, failed = failed + ?, total = total + ? WHERE job_key = ?",
+        [done, failed, more, job],
+    )
+
+
+def set_usage(cursor: Cursor, job: int, calls: int, tokens: Sequence[int], cost: float) -> None:
+    """Record what a job used so far.
+
+    Args:
+        tokens: read, written, cached and thinking.
+    """
+    cursor.execute(
+        "UPDATE jobs SET calls = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, thinking_tokens = ?,"
+        " cost = ? WHERE job_key = ?",
+        [calls, *(min(number, _LARGEST) for number in tokens), cost, job],
+    )
+
+
+def written_results(cursor: Cursor, job: int) -> int:
+    """Return how many results of a job are written, failures included."""
+    return int(cursor.execute("SELECT done + failed FROM jobs WHERE job_key = ?", [job]).fetchall()[0][0])
+
+
+def wait_for_batches(cursor: Cursor, job: int, request: Mapping[str, Any]) -> None:
+    """Record that a job waits for batches, and what is known of its request by now."""
+    cursor.execute("UPDATE jobs SET state = 'waiting', request = ? WHERE job_key = ?", [json.dumps(request), job])
+
+
+def end_job(cursor: Cursor, job: int, state: str, message: str = "") -> bool:
+    """Record how a job ended; return whether it had not ended before."""
+    ended = cursor.execute(
+        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP"
+        " WHERE job_key = ? AND state IN ('running', 'waiting')",
+        [state, message, job],
+    ).fetchall()
+    return bool(ended[0][0])
+
+
+def close_interrupted(project: Project) -> int:
+    """Mark the jobs that were running when their process died, for a project that is opened; return their number."""
+    # A project that was closed as it should needs no change for being opened.
+    if project.read_only or not (found := project.rows("SELECT job_key FROM jobs WHERE state = 'running'")):
+        return 0
+    message = "The process ended before the job did. Start the job again to do the remaining work."
+    with project.transaction() as cursor:
+        for (job,) in found:
+            end_job(cursor, job, "interrupted", message)
+    return len(found)
+
+
+def asked_models(project: Project) -> bool:
+    """Return whether a job of this project has made calls, and so has something to be billed for."""
+    return bool(project.value("SELECT EXISTS (FROM jobs WHERE calls > 0)"))
