@@ -80,11 +80,11 @@ class Rehearsal(Project):
     committed = 0
 
     @contextmanager
-    def cursor(self, whole: bool = False) -> Iterator[Cursor]:
+    def _cursor(self) -> Iterator[Cursor]:
         if self._open is not None:
             yield self._open
             return
-        with super().cursor(whole) as cursor:
+        with super()._cursor() as cursor:
             yield cursor
 
     @contextmanager
