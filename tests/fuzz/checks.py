@@ -224,7 +224,7 @@ RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     ("judgment beyond its type", (("judgments", "value"),), "abs({0}) > 32767"),
 )
 _CHECKS = " UNION ALL ".join(
-    f"SELECT '{rule}', '{table}', any_value({column})::VARCHAR FROM {table} WHERE {condition.format(column)}"
+    f"SELECT '{rule}', '{table}', left(any_value({column})::VARCHAR, 100) FROM {table} WHERE {condition.format(column)}"
     " HAVING count(*) > 0"
     for rule, columns, condition in RULES
     for table, column in columns

@@ -21,6 +21,25 @@ VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly rele
 ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
+class Act(NamedTuple):
+    """A function that does an act and describes it, or raises NotNow; its likelihood; its screen, any for None."""
+
+    do: Callable[[Person], str]
+    weight: float
+    screen: str | None
+
+
+ACTS: dict[str, Act] = {}
+
+
+def act(weight: float, screen: str | None = None) -> Callable[[Callable[[Person], str]], Callable[[Person], str]]:
+    def register(do: Callable[[Person], str]) -> Callable[[Person], str]:
+        ACTS[do.__name__.replace("_", " ")] = Act(do, weight, screen)
+        return do
+
+    return register
+
+
 def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
@@ -30,6 +49,7 @@ def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     return {key: tuple(shown) for key, *shown in rows}
 
 
+@act(12, BANK)
 def edit(person: Person) -> str:
     """Change the text, the weight or the state of a question."""
     known = person.known()
@@ -56,6 +76,7 @@ def edit(person: Person) -> str:
     return f"{key}: {name} {value}"
 
 
+@act(5, BANK)
 def undo_or_redo(person: Person) -> str:
     name, by, side = person.random.choice((("Undo", -1, 0), ("Redo", 1, 1)))
     if not person.unsaved.steps[side]:
@@ -70,12 +91,14 @@ def undo_or_redo(person: Person) -> str:
     raise Broken(f"{name} was pressed three times without effect")
 
 
+@act(0.5, BANK)
 def discard_all(person: Person) -> str:
     person.press("Discard all")
     person.unsaved.step({}, tuple(person.unsaved.now))
     return "all"
 
 
+@act(4, BANK)
 def save(person: Person) -> str:
     mine, note = person.unsaved.now, person.sign("for a reason")
     box = person.page.get_by_role("textbox", name="Note", exact=True).first
@@ -98,6 +121,7 @@ def save(person: Person) -> str:
     return note
 
 
+@act(8, BANK)
 def settle_conflict(person: Person) -> str:
     before, keep = person.known()["conflicts"], person.random.choice(("Keep mine", "Keep theirs"))
     person.press(keep)
@@ -108,6 +132,7 @@ def settle_conflict(person: Person) -> str:
     return f"{keep}: {settled}"
 
 
+@act(3, PASSAGES)
 def open_passage(person: Person) -> str:
     listed = person.page.locator(".st-key-passage-list .row")
     if not listed.count():
@@ -125,6 +150,7 @@ def _place(person: Person) -> str:
     return f"{asked['query'][0]} {asked['passage'][0]}"
 
 
+@act(4, PASSAGES)
 def judge(person: Person) -> str:
     at, (name, value) = _place(person), person.random.choice(list(VALUES.items()))
     person.press(name)
@@ -132,6 +158,7 @@ def judge(person: Person) -> str:
     return f"{at}: {value}"
 
 
+@act(2, PASSAGES)
 def withdraw_judgment(person: Person) -> str:
     at = _place(person)
     person.press("Withdraw judgment")
@@ -141,6 +168,7 @@ def withdraw_judgment(person: Person) -> str:
     return at
 
 
+@act(4, PASSAGES)
 def override(person: Person) -> str:
     cells = person.page.locator(".st-key-question-ratings .row .cell:enabled:not(.on):not(.draft)")
     if not cells.count():
@@ -157,6 +185,7 @@ def override(person: Person) -> str:
     return f"{_place(person)}: {rating}"
 
 
+@act(4, GRADING)
 def grade(person: Person) -> str:
     """Start a job; then wait for its end, pause and resume it, cancel it, or go to another screen."""
     person.warned = True
@@ -185,6 +214,7 @@ def _import(person: Person, kind: str, name: str, content: str) -> None:
         person.exam("import", kind, str(file))
 
 
+@act(1)
 def import_files(person: Person) -> str:
     """Import a query with passages, judgments, a run and a question."""
     query, text = f"{person.name}-{person.number}", person.sign("What is new?")
@@ -203,56 +233,25 @@ def import_files(person: Person) -> str:
     return query
 
 
+@act(2)
 def export(person: Person) -> str:
-    """Export labels, which a new handle finds too, or the bank, whose import changes nothing."""
-    what, before = person.random.choice(("qrels", "bank")), person.known()
-    content, person.expected = person.exam("export", what, "-o", "-"), [f"export {what}"]
-    if what == "qrels":
-        right = person.fact("qrels") == sorted(content.splitlines())
-    else:
-        _import(person, "bank", "b.jsonl", content)
-        person.expected.append("import bank")
-        right = person.known()["versions"] == before["versions"]
-    # Other people and jobs change the project too.
-    hold(right or not person.exclusive or before["busy"], "An export differs from the project")
-    return what
+    """Export the bank; its import changes nothing."""
+    before = person.known()
+    _import(person, "bank", "b.jsonl", person.exam("export", "bank", "-o", "-"))
+    person.expected = ["export bank", "import bank"]
+    # Other people and jobs change the bank too.
+    alone = person.exclusive and not before["busy"]
+    hold(not alone or person.known()["versions"] == before["versions"], "An import of the exported bank changed it")
+    return "bank"
 
 
+@act(6)
 def walk(person: Person) -> str:
     person.go(person.random.choice([screen for screen in SCREENS if screen != person.screen()]))
     return person.screen()
 
 
+@act(2)
 def reload(person: Person) -> str:
     person.come()
     return person.page.url
-
-
-class Act(NamedTuple):
-    """An act, its likelihood, and its screen; any screen for None.
-
-    Args:
-        do: does it and returns a description, or raises NotNow.
-    """
-
-    do: Callable[[Person], str]
-    weight: float
-    screen: str | None = None
-
-
-ACTS: dict[str, Act] = {
-    "edit": Act(edit, 12, BANK),
-    "undo or redo": Act(undo_or_redo, 5, BANK),
-    "discard all": Act(discard_all, 0.5, BANK),
-    "save": Act(save, 4, BANK),
-    "settle a conflict": Act(settle_conflict, 8, BANK),
-    "open a passage": Act(open_passage, 3, PASSAGES),
-    "judge": Act(judge, 4, PASSAGES),
-    "withdraw a judgment": Act(withdraw_judgment, 2, PASSAGES),
-    "override": Act(override, 4, PASSAGES),
-    "grade": Act(grade, 4, GRADING),
-    "import files": Act(import_files, 1),
-    "export": Act(export, 2),
-    "walk": Act(walk, 6),
-    "reload": Act(reload, 2),
-}

@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,6 @@ from streamlit.web import cli
 
 from exam_workbench import bank, grading
 from exam_workbench.exchange import check as check_project
-from exam_workbench.exchange import exporting
-from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import compare, leaderboard
 from exam_workbench.measures import parse_measure
 from exam_workbench.project import Project, open_project, sources
@@ -74,10 +72,6 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]
     return found
 
 
-def qrels(project: Project) -> list[str]:
-    return sorted(exporting.qrels(project, Policy()).splitlines())
-
-
 def board(project: Project, measure: str, against: str) -> dict[str, float]:
     """The score of each system, over the queries in common with an official leaderboard if one is chosen."""
     if against not in sources(project):
@@ -91,21 +85,7 @@ def check(project: Project) -> list[str]:
     return [str(finding) for name, findings in check_project(project).items() if name != "keys" for finding in findings]
 
 
-FACTS: dict[str, Callable[..., Any]] = {fact.__name__: fact for fact in (known, acts, kept, qrels, board, check)}
-
-
-def ask(port: int, fact: str, path: Path, arguments: Mapping[str, Any]) -> Any:
-    """A fact, from the process of the app.
-
-    Raises:
-        RuntimeError: that process could not find it.
-    """
-    with Client(("127.0.0.1", port)) as connection:
-        connection.send((fact, path, arguments))
-        answer, failure = connection.recv()
-    if failure:
-        raise RuntimeError(failure)
-    return answer
+FACTS: dict[str, Callable[..., Any]] = {fact.__name__: fact for fact in (known, acts, kept, board, check)}
 
 
 def _answer(listener: Listener) -> None:

@@ -9,6 +9,7 @@ import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.connection import Client
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.made.browser import DRAWN
 from tests.made.shell import run_words
-from tests.soak.facts import ask
 
 PATIENCE = 90_000
 """Milliseconds until a missing element is a failure. Machines are busy."""
@@ -161,8 +161,12 @@ class Person:
             box.press("Tab")
 
     def fact(self, fact: str, **arguments: Any) -> Any:
-        """A fact of `tests.soak.facts`."""
-        return ask(self.facts_port, fact, self.project, arguments)
+        """A fact of `tests.soak.facts`, from the process of the app."""
+        with Client(("127.0.0.1", self.facts_port)) as connection:
+            connection.send((fact, self.project, arguments))
+            answer, failure = connection.recv()
+        hold(not failure, f"The fact '{fact}' is not available:\n{failure}")
+        return answer
 
     def known(self) -> Mapping[str, Any]:
         return self.fact("known", author=self.name)
