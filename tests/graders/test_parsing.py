@@ -440,7 +440,10 @@ def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_
     assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(rating, "graded")
 
 
-@given(st.text(st.characters(exclude_characters="0123456789")))
+NUMBER_WORD = re.compile("zero|one|two|three|four|five", re.IGNORECASE)
+
+
+@given(st.text(st.characters(exclude_characters="0123456789")).filter(lambda text: not NUMBER_WORD.search(text)))
 def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_rating(text).status != "graded"
     assert parse_rating(text, top=2).status == "failed"
