@@ -106,7 +106,7 @@ fuzz: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
 fuzz: export EXAMPLES_TIMES = $(TIMES)
 fuzz: $(VENV)/.installed-dev ## properties of hostile files, answers, edits and commands on many examples: TIMES=1000 SEED=7
 	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTFLAGS) \
-	  tests/fuzz tests/exchange/test_fuzz_parquet.py
+	  tests/fuzz tests/exchange/test_fuzz_parquet.py tests/graders/test_parsing.py tests/graders/test_prompts.py
 
 $(DEMO): | $(VENV)/.installed
 	mkdir -p $(@D)

@@ -26,10 +26,10 @@ from exam_workbench.cli import SECTIONS
 from exam_workbench.cli.options import print_table
 from exam_workbench.exchange import demo
 from exam_workbench.labels import Policy, basis, label_qrels
-from exam_workbench.project import Project, database, open_project
+from exam_workbench.project import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
-from tests.made.projects import File, fill, new_project
+from tests.made.projects import File, fill, new_project, set_patience
 from tests.made.refusals import kept_failures, mentions
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
@@ -434,7 +434,7 @@ def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: t
 
 
 def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    set_patience(monkeypatch, 0.0)
     holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -36,7 +36,7 @@ from exam_workbench.project import (
 )
 from exam_workbench.project.migrations import MIGRATIONS
 from exam_workbench.types import Query
-from tests.made.projects import file_of, fill, judge
+from tests.made.projects import file_of, fill, judge, set_patience
 from tests.made.refusals import kept_failures, refusal
 from tests.project.test_reopening import QUESTIONS
 
@@ -69,7 +69,7 @@ def fill_all(project: Project) -> None:
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "some.duckdb"
     file_of(fill_all).write(path)
-    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    set_patience(monkeypatch, 0.0)
     return path
 
 
@@ -124,7 +124,7 @@ def test_a_reading_command_works_while_another_process_reads(
     capsys: pytest.CaptureFixture[str],
     command: str,
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    set_patience(monkeypatch, 0.0)
     if command == "prompts show":
         assert run(read_elsewhere, monkeypatch, "prompts", "list") == 0
         name = capsys.readouterr().out.splitlines()[1].split()[0]
@@ -136,7 +136,7 @@ def test_a_reading_command_works_while_another_process_reads(
 def test_a_command_that_writes_does_not_work_while_another_process_reads(
     read_elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    set_patience(monkeypatch, 0.0)
     assert run(read_elsewhere, monkeypatch, "judge", "set", "q1", "p1", "1") == 1
 
 
@@ -194,7 +194,7 @@ def test_an_older_project_is_upgraded_before_it_is_read_or_says_who_is_in_the_wa
 
 
 def test_a_writer_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 60.0)
+    set_patience(monkeypatch, 60.0)
     waited = threading.Event()
     with held(path, "write") as writer:
 

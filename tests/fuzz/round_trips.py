@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,7 +36,6 @@ from exam_workbench.formats.responses import write_responses
 from exam_workbench.formats.trec_qrels import read_qrels, write_qrels
 from exam_workbench.formats.trec_run import write_run
 from exam_workbench.types import GradeColumns, Ranked
-from tests.fuzz.checks import one_line
 
 Reader = Callable[[Sequence[Source], Report], list[Any]]
 Write = Callable[[list[Any], Any], None]
@@ -122,6 +122,20 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
 """By kind of file: how it is read, and under which names it is written how."""
 
 
+def one_line(text: str) -> None:
+    """A message is one line of readable length without control characters."""
+    assert len(text) <= 2_000, f"a message has {len(text)} characters: {text[:200]}"
+    assert not any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Cs") for sign in text), repr(text)
+
+
+def read(kind: str, name: str, data: bytes) -> list[Any]:
+    """The content of a file of which nothing is refused."""
+    report = Report()
+    found = ROUND_TRIPS[kind][0]([Source(name, data=data)], report)
+    assert not report.count, f"our own {name} is refused: {report.problems[:1]}"
+    return found
+
+
 def goes_round(kind: str, source: Source) -> bool:
     """Read a file; if nothing of it is refused, write it and read it again.
 
@@ -136,13 +150,11 @@ def goes_round(kind: str, source: Source) -> bool:
     if report.count:
         return False
     for name, write in ways if found else ():
-        report = Report()
-        read = reader([Source(name, data=_written(write, found, name))], report)
-        assert not report.count, f"our own {name} is refused: {report.problems[:1]}"
+        again = read(kind, name, _written(write, found, name))
         if kind == "graded":
-            assert _grades(read) == _grades(found)
+            assert _grades(again) == _grades(found)
         else:
-            assert read == found, f"{name} says something else when it is read"
+            assert again == found, f"{name} says something else when it is read"
     return True
 
 

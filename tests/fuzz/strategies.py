@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import gzip
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -164,30 +165,24 @@ FORMS = (
 
 @st.composite
 def files(draw: DrawFn, kind: str | None = None) -> File:
-    """A file of any form, or of a form of one kind: valid, or spoilt once or several times."""
+    """A file of any form, or of a form of one kind: valid, or spoilt up to three times."""
     form = draw(st.sampled_from([form for form in FORMS if kind in (None, form.kind)]))
+    times, way = draw(st.integers(0, 3)), draw(st.sampled_from(("values", "values", "text", "bytes", "gzip")))
     content, raws = form.content, dict[str, str]()
-    way = draw(st.sampled_from(("values", "values", "values", "lines", "bytes", "gzip", "valid")))
-    times = 0 if way == "valid" else draw(st.integers(1, 3))
-    if way == "values" and not isinstance(content, str):
-        for _ in range(times):
-            content = _spoil_values(draw, content, raws)
+    if isinstance(content, str) and way == "values":
+        way = "text"
+    for _ in range(times if way == "values" else 0):
+        content = _spoil_values(draw, content, raws)
     text = written(content, draw(st.booleans()))
     for mark, raw in raws.items():
         text = text.replace(f'"{mark}"', raw)
-    for _ in range(times):
-        if way == "lines":
-            text = _spoil_lines(draw, text)
-        elif way == "values" and isinstance(content, str):
-            text = _spoil_cell(draw, text)
-    if times and draw(st.integers(0, 9)) == 0:
-        name = draw(st.sampled_from((form.name + ".gz", *NAMES)))
-    else:
-        name = form.name
+    for _ in range(times if way == "text" else 0):
+        text = _spoil_text(draw, text)
     data = _encode(draw, text) if times else text.encode()
-    if way == "bytes":
-        for _ in range(times):
-            data = draw(damaged(data))
+    for _ in range(times if way == "bytes" else 0):
+        data = draw(damaged(data))
+    odd = times and draw(st.integers(0, 9)) == 0
+    name = draw(st.sampled_from((form.name + ".gz", *NAMES))) if odd else form.name
     return File(form.kind, name, _pack(draw, data) if way == "gzip" else data)
 
 
@@ -239,34 +234,14 @@ def _value(draw: DrawFn, raws: dict[str, str]) -> Any:
     return mark
 
 
-def _spoil_lines(draw: DrawFn, text: str) -> str:
-    """A text with a line that is doubled, missing, cut, joined or added."""
-    lines = text.split("\n")
-    at, other = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
-    put: tuple[Callable[[], list[str]], ...] = (
-        lambda: [lines[at], lines[other]],
-        list,
-        lambda: [lines[at][: draw(st.integers(0, len(lines[at])))]],
-        lambda: [lines[at] + " " + lines[other]],
-        lambda: [lines[at], draw(texts())],
-        lambda: [lines[at], draw(st.sampled_from(("", " ", "\t", "#", "//", "---")))],
-        lambda: [lines[at] + "\r"],
-    )
-    return "\n".join(lines[:at] + draw(st.sampled_from(put))() + lines[at + 1 :])
-
-
-def _spoil_cell(draw: DrawFn, text: str) -> str:
-    """A text in columns with another value in a cell, or with another separator in a line."""
-    lines = text.split("\n")
-    at = draw(st.integers(0, len(lines) - 1))
-    mark = next((mark for mark in ("\t", ",", ";", " ") if mark in lines[at]), " ")
-    cells = lines[at].split(mark)
-    if draw(st.integers(0, 4)):
-        cells[draw(st.integers(0, len(cells) - 1))] = draw(texts())
-    else:
-        mark = draw(st.sampled_from(("\t", " ", "  ", ",", ";", "\x0b", "\u00a0", "\x1f")))
-    lines[at] = mark.join(cells)
-    return "\n".join(lines)
+def _spoil_text(draw: DrawFn, text: str) -> str:
+    """A text in which a line, a cell or a separator is doubled, missing, cut or another one."""
+    pieces = re.split(draw(st.sampled_from(("(\n)", "([\t,; \n])"))), text)
+    at, other = draw(st.integers(0, len(pieces) - 1)), draw(st.integers(0, len(pieces) - 1))
+    whole = pieces[at]
+    marks = ("", " ", "\t", "  ", ",", ";", "\x0b", "\u00a0", "\x1f", "\r\n", "\n\n", "\n#", "\n//", "\n---\n")
+    changed = (whole + "\n" + pieces[other], whole + " " + pieces[other], whole[: draw(st.integers(0, len(whole)))])
+    return "".join([*pieces[:at], draw(texts() | st.sampled_from(marks + changed)), *pieces[at + 1 :]])
 
 
 @st.composite
@@ -274,13 +249,10 @@ def damaged(draw: DrawFn, data: bytes) -> bytes:
     """Bytes after a fault of a disk, a line or a program."""
     at = draw(st.integers(0, len(data)))
     end = min(len(data), at + draw(st.integers(1, 8)))
-    odd = st.sampled_from(
-        [bytes([byte]) for byte in (0, 0x1F, 0x7F, 0x85, 0xA0, 0xFF, 0xC0)] + [b"\xed\xa0\x80", *MAGIC]
-    )
-    between = draw(st.one_of(st.just(b""), st.binary(max_size=4), odd, st.just(data[at:end] * 500)))
-    return draw(
-        st.sampled_from((data[:at], data[at:], data[:at] + between + data[at:], data[:at] + between + data[end:]))
-    )
+    odd = (*(bytes([byte]) for byte in (0, 0x1F, 0x7F, 0x85, 0xA0, 0xFF, 0xC0)), b"\xed\xa0\x80", *MAGIC)
+    between = draw(st.just(b"") | st.binary(max_size=4) | st.sampled_from((*odd, data[at:end] * 500)))
+    added = data[:at] + between
+    return draw(st.sampled_from((data[:at], data[at:], added + data[at:], added + data[end:])))
 
 
 def _encode(draw: DrawFn, text: str) -> bytes:
@@ -291,13 +263,9 @@ def _encode(draw: DrawFn, text: str) -> bytes:
 
 
 def _pack(draw: DrawFn, data: bytes) -> bytes:
-    """A file in gzip: whole, in two parts, twice, damaged, or with a rest."""
-    packed = gzip.compress(data, 1, mtime=0)
+    """A file in gzip: whole, in two parts, twice, with a rest, or damaged."""
     half = len(data) // 2
-    parts = gzip.compress(data[:half], 1, mtime=0) + gzip.compress(data[half:], 1, mtime=0)
-    rest = draw(st.sampled_from((b"\0" * 100, b"rest", packed[:9])))
-    wrong = packed[:-8] + bytes(8)
-    return draw(
-        st.sampled_from((packed, packed, parts, gzip.compress(packed, 1, mtime=0), packed + rest, wrong))
-        | damaged(packed)
-    )
+    whole, first, second = (gzip.compress(part, 1, mtime=0) for part in (data, data[:half], data[half:]))
+    packed = [whole, whole, first + second, gzip.compress(whole, 1, mtime=0), whole[:-8] + bytes(8)]
+    packed += [whole + rest for rest in (bytes(100), b"rest", whole[:9])]
+    return draw(st.sampled_from(packed) | damaged(whole))

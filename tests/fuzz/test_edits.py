@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.measures import MEASURES, parse_measure
 from exam_workbench.project import Project, judging
-from exam_workbench.types import Asked, GraderSpec, Question
+from exam_workbench.types import Asked, GraderSpec
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
 from tests.fuzz.strategies import LONE, texts
 
@@ -42,36 +41,30 @@ FIELDS = st.fixed_dictionaries(
         "query_id": st.just("q0") | texts(),
     },
 )
-Act = Callable[[Project, Question, str, int, str], object]
-
-
-def _paste(project: Project, question: Question, text: str, number: int, author: str) -> None:
-    bank.save(project, editing.pasted("q1", text)[0], "pasted", AUTHOR)
-
-
-def _merge(project: Project, question: Question, text: str, number: int, author: str) -> None:
-    others = [other for other in bank.questions(project) if other.query_id == "q0"][1:]
-    bank.save(project, editing.merged([question, *others], text), "merged", AUTHOR)
-
-
-ACTS: dict[str, Act] = {
-    "save": lambda project, question, text, number, author: bank.save(project, [question], text, AUTHOR),
-    "draft": lambda project, question, text, number, author: bank.put_drafts(project, AUTHOR, [question]),
-    "paste": _paste,
-    "split": lambda project, question, text, number, author: bank.save(
-        project, editing.split(question, text.splitlines()), "split", AUTHOR
-    ),
-    "merge": _merge,
-    "override": lambda project, question, text, number, author: labels.override(
-        project, QUESTION, "p1", number, text, author
-    ),
-    "judge": lambda project, question, text, number, author: judging.judge(project, "q0", "p1", number, author, text),
-}
+ACTS = ("save", "draft", "paste", "split", "merge", "override", "judge")
 
 
 def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: int, author: str) -> None:
-    question = next(question for question in bank.questions(project) if question.question_id == QUESTION)
-    ACTS[act](project, replace(question, **fields), text, number, author)
+    first, *others = [question for question in bank.questions(project) if question.query_id == "q0"]
+    assert first.question_id == QUESTION
+    question, saved = replace(first, **fields), None
+    match act:
+        case "save":
+            saved = [question]
+        case "paste":
+            saved = editing.pasted("q1", text)[0]
+        case "split":
+            saved = editing.split(question, text.splitlines())
+        case "merge":
+            saved = editing.merged([question, *others], text)
+        case "draft":
+            bank.put_drafts(project, AUTHOR, [question])
+        case "override":
+            labels.override(project, QUESTION, "p1", number, text, author)
+        case "judge":
+            judging.judge(project, "q0", "p1", number, author, text)
+    if saved is not None:
+        bank.save(project, saved, text if act == "save" else act, AUTHOR)
     for kept in bank.questions(project):
         assert math.isfinite(kept.weight)
         asked = READS_KEYS.asked_text(kept)

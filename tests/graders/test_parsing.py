@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exam_workbench.graders import ill_formed, parse_list, unanswerable
@@ -36,7 +36,9 @@ from exam_workbench.graders.reading.parsing import (
     settled_letter,
     settled_rating,
     settled_yes_no,
+    without_thoughts,
 )
+from tests.fuzz.strategies import LONE, TEXTS
 from tests.made.refusals import mentions
 
 LETTERS = ("A", "B", "C", "D")
@@ -376,6 +378,26 @@ PIECES = st.lists(
     max_size=12,
 ).map("".join)  # fmt: skip
 
+# Pieces that once failed a property, and texts that are hostile anywhere.
+HOSTILE = (
+    "0", "1", "2", "3", "4", "5", "6", "9", "10", "45", "4.5", "4,5", "1/4", "5/5", "3/5", "4-6", "12:30", "1e3",
+    "-1", "+4", ".5", "½", "٣", "５", "⁴", "Rating", "rating:", "score", "Grade", "O:", "M:", "Answer:",
+    "Final answer:", "is", "of", "out of 5", "a", "{", "}", '{"rating": 4}', '{"rating": "4"}', '{"rating": 4.0}',
+    '{"rating": true}', '{"rating": 9}', '"rating":', "```json", "```", '{"answer": "yes"}', '{"answer": "B"}', "[",
+    "]", '["Why?", "Who?"]', '{"questions": ["Why?"]}', ",", ":", ".", ")", "(", "-", "–", "*", "**", "#", '"', "'",
+    "<think>", "</think>", "<b>", "\\boxed{", "$", "yes", "Yes", "no", "No", "not", "true", "False", "XXX", "maybe",
+    "A", "B", "C.", "(D)", "B)", "or", "and", "either", "unanswerable", "no answer", "unknown", "(iii)", "a.",
+    "I'm sorry, but I can't assist with that.", "I cannot rate this", "Rate limit exceeded. Retry in 5 seconds.",
+    "You have 0 credits left", "I have 3 concerns", "The passage says nothing of it", "does not answer",
+    "answers it in full", "not a rating of 5", "between 3 and 4", "1. first\n2. second", "question 2", "B12", "\n",
+    "\t", "\r", " ", "  ", "\x00", "\u200b", "\ufeff", "\u2028", LONE, "İ", "tides",
+)  # fmt: skip
+ANSWERS = st.builds(
+    str.join,
+    st.sampled_from(("", "", " ")),
+    st.lists(st.sampled_from(HOSTILE) | st.sampled_from(TEXTS) | st.text(max_size=8), min_size=1, max_size=8),
+)
+
 
 @given(PIECES)
 def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
@@ -418,14 +440,18 @@ def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_
     assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(rating, "graded")
 
 
-@given(st.text(st.characters(exclude_characters="0123456789")))
+NUMBER_WORD = re.compile("zero|one|two|three|four|five", re.IGNORECASE)
+
+
+@given(st.text(st.characters(exclude_characters="0123456789")).filter(lambda text: not NUMBER_WORD.search(text)))
 def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_rating(text).status != "graded"
     assert parse_rating(text, top=2).status == "failed"
     assert parse_json_rating(text).status != "graded"
 
 
-@given(PIECES | st.text())
+@given(PIECES | ANSWERS | st.text())
+@example('{"rating": 4}')
 def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
     for parsed in (
         parse_rating(text, complete=False),
@@ -437,7 +463,11 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
         assert parsed == Parsed(None, "failed", CUT_OFF)
 
 
-@given(PIECES | st.text(), st.integers(1, 5))
+@given(PIECES | ANSWERS | st.text(), st.integers(1, 5))
+@example("45", 5)
+@example("3\nRating: 3", 5)
+@example("5 " * 1_000, 5)
+@example("٣", 5)
 def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
     for parsed, highest in (
         (parse_rating(text, top=top), top),
@@ -449,9 +479,18 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
         assert parsed.status in ("graded", "defaulted", "failed")
         assert (parsed.rating is None) == (parsed.status == "failed") == (parsed.reason is not None)
         assert parsed.rating is None or 0 <= parsed.rating <= highest
-        assert parsed.status != "defaulted" or top == 5
+        assert parsed.status != "defaulted" or (top == 5 and parsed.rating in (0, 1))
+    digits = "".join(str(unicodedata.decimal(sign, sign)) for sign in text)
+    for parsed in (parse_rating(text, top=top), parse_json_rating(text, top)):
+        assert parsed.status != "graded" or re.search(rf"(?<![0-9]){parsed.rating}(?![0-9])", digits)
+    letter = parse_letter(text, LETTERS).rating
+    assert letter is None or LETTERS[letter].lower() in text.lower()
     items, reason = parse_list(text, "questions")
     assert (items == []) == (reason is not None)
+    assert all(isinstance(item, str) and item.strip() for item in items)
+    assert without_thoughts(text) in text
+    unanswerable(text)
+    ill_formed(text)
 
 
 @pytest.mark.parametrize(
@@ -485,12 +524,17 @@ def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) ->
     assert not ill_formed("word" + text) and not unanswerable("word" + text)
 
 
-@given(PIECES, PIECES | st.text())
+@given(PIECES | ANSWERS, PIECES | ANSWERS | st.text())
+@example("no number at all", "4")
+@example("5 " * 1_000, "4")
+@example("<think>4</think>", "</think> 3")
 def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, more: str) -> None:
     for top in (2, 5):
         if settled_rating(text, top):
             # Only another rating that is marked could still change it.
             assert parse_rating(text + re.sub("[0-9]", "x", more), top=top) == parse_rating(text, top=top)
+            before = parse_rating(text, top=top).rating
+            assert before is None or parse_rating(text + more, top=top).rating in (before, None)
     if settled_yes_no(text):
         assert parse_yes_no(text + more) == parse_yes_no(text)
     if settled_letter(text, LETTERS):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from exam_workbench.errors import FileError, Problem
+from exam_workbench.errors import FileError, InputError, Problem
 from exam_workbench.graders import (
     USES,
     Messages,
@@ -27,6 +27,9 @@ from exam_workbench.graders import (
 )
 from exam_workbench.graders.prompts.prompt import OF_EXAMPLE, VARIABLES, Example, Use, fenced
 from exam_workbench.types import KINDS
+from tests.fuzz.checks import fuzzed, in_time, refused_well
+from tests.fuzz.strategies import RAW, damaged
+from tests.fuzz.strategies import texts as hostile_texts
 from tests.made.projects import examples
 from tests.made.refusals import check_problem, coded, mentions, refusal
 
@@ -61,7 +64,19 @@ texts = st.text(plain | st.sampled_from("\n\t{} \u2028")).map(lambda text: text.
 lines = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1).map(lambda line: f"a {line}")
 tricky = st.lists(
     st.sampled_from(
-        [*(f"{{{name}}}" for name in VARIABLES), "{", "}", "{{context}}", "{0}", "\\1", "\\g<0>", "$n", "%s"]
+        [
+            *(f"{{{name}}}" for name in VARIABLES),
+            "{",
+            "}",
+            "{{context}}",
+            "{0}",
+            "\\1",
+            "\\g<0>",
+            "$n",
+            "%s",
+            "</passage-1234abcd>",
+            "<passage-",
+        ]
     )
     | st.text(max_size=20)
 ).map(" ".join)
@@ -438,6 +453,29 @@ def test_no_text_makes_the_reader_fail_otherwise_than_by_saying_so_in_one_line(t
             with pytest.raises(FileError) as caught:
                 read(file)
             assert "\n" not in caught.value.message
+
+
+@st.composite
+def spoilt_prompt_files(draw: st.DrawFn) -> str:
+    """A prompt as YAML in which values, signs or both are others."""
+    text = write_prompt(built_in()[draw(st.sampled_from(sorted(built_in())))])
+    odd = st.sampled_from((*RAW, "&a [*a]", "!!python/object:os.system", "[", "~", "|", "a: 2024-13-45", "<<: 5"))
+    for name in draw(st.lists(st.sampled_from(re.findall(r"(?m)^(\w+):", text)), max_size=3)):
+        value = draw(hostile_texts() | odd)
+        text = re.sub(rf"(?m)^{name}:.*$", lambda _, line=f"{name}: {value}": line, text, count=1)
+    return (draw(damaged(text.encode())) if draw(st.booleans()) else text.encode()).decode(errors="replace")
+
+
+@fuzzed(60)
+@given(spoilt_prompt_files())
+def test_a_spoilt_prompt_file_is_refused_or_written_again(text: str) -> None:
+    try:
+        with in_time():
+            prompt = read_prompt(text, "prompt.yaml")
+    except InputError as error:
+        refused_well(error, ["prompt.yaml"])
+        return
+    assert read_prompt(write_prompt(prompt), "prompt.yaml") == prompt
 
 
 @pytest.mark.parametrize(

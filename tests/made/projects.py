@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import duckdb
+import pytest
 
 from exam_workbench import bank
 from exam_workbench.catalogue import put_grader
@@ -166,6 +168,14 @@ def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Proje
     project = open_project(folder / "only read.duckdb", read_only=True)
     yield project
     project.close()
+
+
+def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Set how long this process waits for another process that has a project's file open."""
+    parameters = inspect.signature(database.connect).parameters
+    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+    assert "patience" in defaults
+    monkeypatch.setattr(database.connect, "__defaults__", (*{**defaults, "patience": seconds}.values(),))
 
 
 def new_project(path: Path) -> Project:

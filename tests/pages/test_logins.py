@@ -405,11 +405,12 @@ def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor)
     foreign = {"origin": "http://evil.example", "is_logged_in": True, "provider": "default", "aud": CLIENT,
                "email": "olga@x.org", "iat": int(time.time())}  # fmt: skip
     elsewhere = Visitor(app.address, {COOKIE: signed(foreign)})
+    refused = app.visitor(), app.come("stray"), left, forged, elsewhere
     for path in (
         "metrics", "metrics/", "script-health-check", "message?hash=1", "agent/interact", "agent/openapi.json", "none",
         "allowed-message-origins", "upload_file/_stcore/health", "upload_file/1/2",
     ):  # fmt: skip
-        for visitor in app.visitor(), app.come("stray"), left, forged, elsewhere:
+        for visitor in refused:
             assert visitor.ask(f"/_stcore/{path}").status == 403, path
     assert vera.ask("/_stcore/metrics").status == 200
     # Nothing that the first screen shows before a login is a file of the server's.

@@ -16,9 +16,9 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Scope, make_plan
 from exam_workbench.jobs import current_job, jobs
 from exam_workbench.labels import Policy, basis, labels
-from exam_workbench.project import Project, database, set_pool_depth
+from exam_workbench.project import Project, set_pool_depth
 from exam_workbench.types import Question
-from tests.made.projects import fill, grade, judge, new_project
+from tests.made.projects import fill, grade, judge, new_project, set_patience
 from tests.made.screens import (
     DEADLINE,
     MARKED,
@@ -187,7 +187,7 @@ def test_a_project_that_another_process_holds_says_so_until_it_is_free(
     small: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody lets go of it before it was looked at.
-    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    set_patience(monkeypatch, 0.0)
     path = small.path
     small.close()
     hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import ProjectError
-from exam_workbench.project import Project, create, database, migrations, open_project
+from exam_workbench.project import Project, create, migrations, open_project
 from exam_workbench.project.migrations import MIGRATIONS
 from exam_workbench.project.values import written_in
 from exam_workbench.types import Question
-from tests.made.projects import examples, fill, grade, new_project
+from tests.made.projects import examples, fill, grade, new_project, set_patience
 from tests.made.refusals import refusal
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
@@ -185,7 +185,7 @@ def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
 def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(database, "PATIENCE", 0.3)
+    set_patience(monkeypatch, 0.3)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(closed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,16 +1,18 @@
-"""Everything that a person may do, by name. A new function of a screen becomes an act here."""
+"""The acts of a person, by name. Add an act for each new function of a screen."""
 
 from __future__ import annotations
 
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from tests.soak.person import PATIENCE, Broken, Doing, NotNow, Person, hold
+from tests.soak.person import PATIENCE, Broken, NotNow, Person, Unsaved, hold
 
 BANK, PASSAGES, GRADING = "Question bank", "Passages", "Grading"
 SCREENS = ("Home", BANK, GRADING, "Prompts", PASSAGES, "Leaderboard", "Meta-evaluation", "Disagreements", "Changes",
@@ -19,126 +21,118 @@ VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly rele
 ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
-def _row(person: Person) -> tuple[Locator, dict[str, Any]]:
-    """A question on the screen, and what is known of it."""
-    kept = person.facts("unsaved", author=person.name)
-    known = kept["saved"] | kept["drafts"]
-    rows = person.page.locator("[data-question]")
-    found = [at for at, key in enumerate(question_rows(person)) if key in known]
-    if not found:
-        raise NotNow
-    box = rows.nth(person.random.choice(found))
-    return box, known[str(box.get_attribute("data-question"))]
+class Act(NamedTuple):
+    """A function that does an act and describes it, or raises NotNow; its likelihood; its screen, any for None."""
+
+    do: Callable[[Person], str]
+    weight: float
+    screen: str | None
 
 
-def question_rows(person: Person) -> dict[str, list[Any]]:
+ACTS: dict[str, Act] = {}
+
+
+def act(weight: float, screen: str | None = None) -> Callable[[Callable[[Person], str]], Callable[[Person], str]]:
+    def register(do: Callable[[Person], str]) -> Callable[[Person], str]:
+        ACTS[do.__name__.replace("_", " ")] = Act(do, weight, screen)
+        return do
+
+    return register
+
+
+def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
           Number(row.querySelector('input[type=number]').value), row.querySelector('input[type=checkbox]').checked])"""
     )
-    return {key: shown for key, *shown in rows}
+    return {key: tuple(shown) for key, *shown in rows}
 
 
-def reword(person: Person) -> str:
-    box, question = _row(person)
-    # Sometimes a wording that was graded before.
-    old = person.random.choice(list(person.facts("unsaved", author=person.name)["saved"].values()))["text"]
-    text = old if old and old != question["text"] and person.random.random() < 0.2 else person.sign("What is it?")
-    person.type(box.locator("textarea").first, text)
-    person.unsaved.step({question["question_id"]: {"text": text}})
-    return text
-
-
-def weigh(person: Person) -> str:
-    box, question = _row(person)
-    weight = person.random.choice([weight for weight in (0.0, 0.5, 1.0, 2.0, -1.0) if weight != question["weight"]])
-    person.type(box.get_by_role("spinbutton", name="Weight"), f"{weight:g}")
-    person.unsaved.step({question["question_id"]: {"weight": weight}})
-    return f"{question['question_id']}: {weight:g}"
-
-
-def retire_or_restore(person: Person) -> str:
-    box, question = _row(person)
-    active = box.get_by_role("checkbox", name="Active")
-    now = active.is_checked()
-    with person.drawn():
-        active.click()
-    person.unsaved.step({question["question_id"]: {"active": not now}})
-    return question["question_id"]
-
-
-def undo_or_redo(person: Person) -> str:
-    ways = {"Undo": (person.unsaved.done, person.unsaved.undo), "Redo": (person.unsaved.undone, person.unsaved.redo)}
-    name = person.random.choice(list(ways))
-    if not ways[name][0]:
+@act(12, BANK)
+def edit(person: Person) -> str:
+    """Change the text, the weight or the state of a question."""
+    known = person.known()
+    questions, shown = known["saved"] | known["drafts"], shown_questions(person)
+    possible = [key for key in shown if key in questions]
+    if not possible:
         raise NotNow
-    before = person.facts("unsaved", author=person.name)["steps"]
+    key, name = person.random.choice(possible), person.random.choice(("text", "text", "text", "weight", "active"))
+    row, value = person.page.locator(f"[data-question={json.dumps(key)}]"), None
+    if name == "text":
+        # Sometimes a text that was graded before.
+        old = person.random.choice(list(known["saved"].values())).text
+        again = old not in (None, "", questions[key].text) and person.random.random() < 0.2
+        value = old if again else person.sign("What is it?")
+        person.type(row.locator("textarea").first, value)
+    elif name == "weight":
+        value = person.random.choice([w for w in (0.0, 0.5, 1.0, 2.0, -1.0) if w != questions[key].weight])
+        person.type(row.get_by_role("spinbutton", name="Weight"), f"{value:g}")
+    else:
+        value = not shown[key][2]
+        with person.drawn():
+            row.get_by_role("checkbox", name="Active").click()
+    person.unsaved.step({key: {name: value}})
+    return f"{key}: {name} {value}"
+
+
+@act(5, BANK)
+def undo_or_redo(person: Person) -> str:
+    name, by, side = person.random.choice((("Undo", -1, 0), ("Redo", 1, 1)))
+    if not person.unsaved.steps[side]:
+        raise NotNow
+    before = person.known()["steps"]
     # While a job is watched, Streamlit may forget a press.
     for _ in range(3):
         person.press(name)
-        if person.facts("unsaved", author=person.name)["steps"] != before:
-            ways[name][1]()
+        if person.known()["steps"] != before:
+            person.unsaved.at += by
             return name
     raise Broken(f"{name} was pressed three times without effect")
 
 
+@act(0.5, BANK)
 def discard_all(person: Person) -> str:
     person.press("Discard all")
     person.unsaved.step({}, tuple(person.unsaved.now))
     return "all"
 
 
+@act(4, BANK)
 def save(person: Person) -> str:
     mine, note = person.unsaved.now, person.sign("for a reason")
     box = person.page.get_by_role("textbox", name="Note", exact=True).first
     if not mine or not box.count() or not person.button("Save version").count():
         raise NotNow
     box.fill(note)
-    person.warned.append("")
+    person.warned = True
     person.press("Save version")
-    if [person.name, note] not in person.facts("state")["versions"]:
-        if person.facts("unsaved", author=person.name)["drafts"]:
-            return "refused"
-        person.unsaved.now, person.unsaved.done, person.unsaved.undone = {}, [], []
-        return "equal to what others saved"
-    saved = person.facts("unsaved", author=person.name)["saved"]
+    known, version = person.known(), (person.name, note)
+    if known["drafts"] and version not in known["versions"]:
+        return "refused"
+    person.unsaved = Unsaved()
+    if version not in known["versions"]:
+        return "equal to another person's version"
     for key, fields in mine.items():
-        lost = {name: value for name, value in fields.items() if saved[key][name] != value}
-        hold(not lost, f"The saved {key} has not what {person.name} typed: {lost}")
-    person.unsaved.now, person.unsaved.done, person.unsaved.undone = {}, [], []
-    person.notes.append(note)
+        lost = {name: value for name, value in fields.items() if getattr(known["saved"][key], name) != value}
+        hold(not lost, f"The saved {key} lacks changes of {person.name}: {lost}")
+    person.versions.add(version)
     person.expected = ["save bank"]
     return note
 
 
+@act(8, BANK)
 def settle_conflict(person: Person) -> str:
-    before = person.facts("unsaved", author=person.name)["conflicts"]
-    keep = person.random.choice(("Keep mine", "Keep theirs"))
+    before, keep = person.known()["conflicts"], person.random.choice(("Keep mine", "Keep theirs"))
     person.press(keep)
-    settled = set(before) - set(person.facts("unsaved", author=person.name)["conflicts"])
+    settled = before - person.known()["conflicts"]
     hold(len(settled) == 1, f"One conflict of {before} was settled, and not {settled}")
     if keep == "Keep theirs":
         person.unsaved.step({}, tuple(settled))
     return f"{keep}: {settled}"
 
 
-def decide_proposal(person: Person) -> str:
-    """Accept a proposal into the drafts, or reject it."""
-    found = json.loads(person.exam("proposals", "list", "--json"))["proposals"]
-    if not found:
-        raise NotNow
-    act = person.random.choice(("accept", "reject"))
-    before = person.facts("unsaved", author=person.name)["drafts"]
-    person.exam("proposals", act, str(person.random.choice(found)["key"]), refused=True)
-    after = person.facts("unsaved", author=person.name)["drafts"]
-    new = {key: {"text": after[key]["text"]} for key in after if key not in before}
-    hold(len(new) == (act == "accept"), f"One proposal: {act}, and {new} came")
-    if new:
-        person.unsaved.step(new)
-    return act
-
-
+@act(3, PASSAGES)
 def open_passage(person: Person) -> str:
     listed = person.page.locator(".st-key-passage-list .row")
     if not listed.count():
@@ -149,13 +143,14 @@ def open_passage(person: Person) -> str:
 
 
 def _place(person: Person) -> str:
-    """Query and passage that are open."""
-    asked = person.asked()
+    """The query and the passage that are open."""
+    asked = parse_qs(urlsplit(person.page.url).query)
     if not {"query", "passage"} <= asked.keys():
         raise NotNow
-    return f"{asked['query']} {asked['passage']}"
+    return f"{asked['query'][0]} {asked['passage'][0]}"
 
 
+@act(4, PASSAGES)
 def judge(person: Person) -> str:
     at, (name, value) = _place(person), person.random.choice(list(VALUES.items()))
     person.press(name)
@@ -163,6 +158,7 @@ def judge(person: Person) -> str:
     return f"{at}: {value}"
 
 
+@act(2, PASSAGES)
 def withdraw_judgment(person: Person) -> str:
     at = _place(person)
     person.press("Withdraw judgment")
@@ -172,16 +168,15 @@ def withdraw_judgment(person: Person) -> str:
     return at
 
 
+@act(4, PASSAGES)
 def override(person: Person) -> str:
-    rows = person.page.locator(".st-key-question-ratings .row")
-    cells = rows.locator(".cell:enabled:not(.on):not(.draft)")
+    cells = person.page.locator(".st-key-question-ratings .row .cell:enabled:not(.on):not(.draft)")
     if not cells.count():
         raise NotNow
-    cell = cells.nth(person.random.randrange(cells.count()))
-    rating, reason = int(cell.inner_text()), person.sign("it does not say so")
+    cell, reason = cells.nth(person.random.randrange(cells.count())), person.sign("it does not say so")
+    rating, box = int(cell.inner_text()), person.page.get_by_role("textbox", name="Reason")
     with person.drawn():
         cell.click()
-    box = person.page.get_by_role("textbox", name="Reason")
     box.fill(reason)
     with person.drawn():
         box.press("Enter")
@@ -190,148 +185,73 @@ def override(person: Person) -> str:
     return f"{_place(person)}: {rating}"
 
 
-def withdraw_override(person: Person) -> str:
-    found = json.loads(person.exam("override", "list", "--json"))["overrides"]
-    if not found:
-        raise NotNow
-    person.exam("override", "withdraw", str(person.random.choice(found)["key"]), refused=True)
-    person.expected = ["withdraw override"]
-    return "one"
-
-
-def settle(person: Person) -> str:
-    """Settle a disagreement by a comment or a dispute, and sometimes open it again."""
-    found = json.loads(person.exam("disagreements", "list", "--json", refused=True))["rows"]
-    if not found:
-        raise NotNow
-    case = person.random.choice(found)["pair"]
-    words, by = (case["query_id"], case["passage_id"]), person.random.choice(("comment", "dispute"))
-    person.exam("disagreements", "settle", *words, "--by", by, "--reason", person.sign("seen"), refused=True)
-    person.expected = ["settle disagreement"]
-    if by == "dispute" and person.random.random() < 0.5:
-        person.exam("disagreements", "reopen", *words, "--reason", person.sign("again"))
-        person.expected.append("reopen disagreement")
-    return f"{by}: {words}"
-
-
+@act(4, GRADING)
 def grade(person: Person) -> str:
-    """Start a job; then wait for its end, pause and resume it, cancel it, or walk away."""
-    person.warned.append("")
-    running = person.facts("state")["busy"]
-    then = person.random.choice(("wait", "pause", "cancel", "walk away"))
-    if not running:
+    """Start a job; then wait for its end, pause and resume it, cancel it, or go to another screen."""
+    person.warned = True
+    then = person.random.choice(("wait", "pause", "cancel", "leave"))
+    if not person.known()["busy"]:
         person.press("Grade")
         person.expected = ["start job"]
-    if then == "walk away":
+    if then == "leave":
         person.go("Leaderboard")
         return then
-    if then != "wait":
-        button = person.button(then.capitalize())
-        expect(button.or_(person.page.get_by_text(ENDED)).first).to_be_visible(timeout=10 * PATIENCE)
+    ended = person.page.get_by_text(ENDED)
+    for name in {"wait": (), "pause": ("Pause", "Resume"), "cancel": ("Cancel",)}[then]:
+        button = person.button(name)
+        expect(button.or_(ended).first).to_be_visible(timeout=10 * PATIENCE)
         if button.count() and button.first.is_enabled():
             button.first.click()
-    if then == "pause":
-        resume = person.button("Resume")
-        expect(resume.or_(person.page.get_by_text(ENDED)).first).to_be_visible(timeout=10 * PATIENCE)
-        if resume.count():
-            resume.first.click()
-    expect(person.page.get_by_text(ENDED).first).to_be_visible(timeout=10 * PATIENCE)
+    expect(ended.first).to_be_visible(timeout=10 * PATIENCE)
     person.quiet()
-    return f"{then}: {person.page.get_by_text(ENDED).first.inner_text()}"
+    return f"{then}: {ended.first.inner_text()}"
 
 
-def _import(person: Person, kind: str, name: str, content: str, *options: str, refused: bool = False) -> None:
+def _import(person: Person, kind: str, name: str, content: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / name).write_text(content, encoding="utf-8")
-        person.exam("import", kind, str(Path(folder) / name), *options, refused=refused)
+        file = Path(folder) / name
+        file.write_text(content, encoding="utf-8")
+        person.exam("import", kind, str(file))
 
 
+@act(1)
 def import_files(person: Person) -> str:
     """Import a query with passages, judgments, a run and a question."""
     query, text = f"{person.name}-{person.number}", person.sign("What is new?")
-    passages = [f"{query}-p{at}" for at in range(3)]
-    _import(person, "queries", "q.jsonl", json.dumps({"query_id": query, "text": text}) + "\n")
-    _import(person, "passages", "p.tsv", "".join(f"{p}\t{person.sign(p)}\n" for p in passages))
-    _import(person, "qrels", f"{query}.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in enumerate(passages)))
-    _import(
-        person,
-        "runs",
-        "r.run",
-        "".join(f"{query} Q0 {p} {at + 1} {9.5 - at} {query}\n" for at, p in enumerate(passages)),
-    )
-    _import(person, "bank", "b.jsonl", json.dumps({"question_id": query, "query_id": query, "text": text}) + "\n")
-    person.expected = [f"import {kind}" for kind in ("queries", "passages", "qrels", "runs", "bank")]
-    hold(person.facts("unsaved", author=person.name)["saved"][query]["text"] == text, "An imported question is lost")
+    passages = list(enumerate((f"{query}-p{at}" for at in range(3)), 1))
+    files = {
+        "queries": ("q.tsv", f"{query}\t{text}\n"),
+        "passages": ("p.tsv", "".join(f"{p}\t{person.sign(p)}\n" for _, p in passages)),
+        "qrels": (f"{query}.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in passages)),
+        "runs": ("r.run", "".join(f"{query} Q0 {p} {at} {9.5 - at} {query}\n" for at, p in passages)),
+        "bank": ("b.jsonl", json.dumps({"question_id": query, "query_id": query, "text": text}) + "\n"),
+    }
+    for kind, (name, content) in files.items():
+        _import(person, kind, name, content)
+    person.expected = [f"import {kind}" for kind in files]
+    hold(person.known()["saved"][query].text == text, "An imported question is lost")
     return query
 
 
-def import_wrong(person: Person) -> str:
-    """Import a broken file, which is refused by its line and changes nothing."""
-    query, passage, _ = person.random.choice(person.facts("state")["pool"])
-    try:
-        _import(
-            person, "runs", "w.run", f"{query} Q0 {passage} 1 2.0 new\n{query} Q0 {passage} two 1.0\n", refused=True
-        )
-    except NotNow:
-        return "refused"
-    raise Broken("A broken run was imported")
-
-
+@act(2)
 def export(person: Person) -> str:
-    """Export qrels, which equal the labels from scratch, or the bank, whose import changes nothing."""
-    before = person.facts("state")
-    if person.random.random() < 0.5:
-        meant = person.facts("labels")["qrels"]
-        lines = sorted(person.exam("export", "qrels", "-o", "-").splitlines())
-        wrong = lines != meant
-        person.expected = ["export qrels"]
-    else:
-        _import(person, "bank", "b.jsonl", person.exam("export", "bank", "-o", "-"))
-        person.expected = ["export bank", "import bank"]
-        wrong = person.facts("state")["versions"] != before["versions"]
-    # What others do meanwhile changes it too.
+    """Export the bank; its import changes nothing."""
+    before = person.known()
+    _import(person, "bank", "b.jsonl", person.exam("export", "bank", "-o", "-"))
+    person.expected = ["export bank", "import bank"]
+    # Other people and jobs change the bank too.
     alone = person.exclusive and not before["busy"]
-    hold(not wrong or not alone, "An export is not what the project has")
-    return person.expected[0]
+    hold(not alone or person.known()["versions"] == before["versions"], "An import of the exported bank changed it")
+    return "bank"
 
 
+@act(6)
 def walk(person: Person) -> str:
     person.go(person.random.choice([screen for screen in SCREENS if screen != person.screen()]))
     return person.screen()
 
 
+@act(2)
 def reload(person: Person) -> str:
     person.come()
     return person.page.url
-
-
-class Act(NamedTuple):
-    """An act, how likely it is, and its screen; any for None."""
-
-    do: Doing
-    weight: float
-    screen: str | None = None
-
-
-ACTS: dict[str, Act] = {
-    "reword": Act(reword, 6, BANK),
-    "weigh": Act(weigh, 4, BANK),
-    "retire or restore": Act(retire_or_restore, 2, BANK),
-    "undo or redo": Act(undo_or_redo, 5, BANK),
-    "discard all": Act(discard_all, 0.5, BANK),
-    "save": Act(save, 4, BANK),
-    "settle a conflict": Act(settle_conflict, 8, BANK),
-    "decide a proposal": Act(decide_proposal, 2),
-    "open a passage": Act(open_passage, 3, PASSAGES),
-    "judge": Act(judge, 4, PASSAGES),
-    "withdraw a judgment": Act(withdraw_judgment, 2, PASSAGES),
-    "override": Act(override, 4, PASSAGES),
-    "withdraw an override": Act(withdraw_override, 2),
-    "settle a disagreement": Act(settle, 3),
-    "grade": Act(grade, 4, GRADING),
-    "import files": Act(import_files, 1),
-    "import a wrong file": Act(import_wrong, 1),
-    "export": Act(export, 2),
-    "walk": Act(walk, 6),
-    "reload": Act(reload, 2),
-}
