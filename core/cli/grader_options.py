@@ -26,6 +26,7 @@ from ..graders import (
 )
 from ..project import Project, current_author
 from .guests import File, text_of
+from .options import with_options
 
 
 @dataclass
@@ -96,40 +97,8 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
             *args, chosen=GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples), **others
         )
 
-    for option in (
-        click.option(
-            "--examples",
-            type=File(path_type=Path, exists=True, dir_okay=False),
-            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Other parameter of the grader; may be repeated.",
-        ),
-        click.option("--cue", help="Last line for a prompt without one: a text, none or auto."),
-        click.option(
-            "--normalise",
-            type=click.Choice(NORMALISATIONS),
-            help="Divisor of the likelihood of a choice (default: tokens).",
-        ),
-        click.option(
-            "--num-beams",
-            type=click.IntRange(1, MOST_BEAMS),
-            help="Beams of a local model; 1: greedy search.",
-        ),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
-        click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
-        click.option("--prompt", help="Name of the prompt: see exam prompts list."),
-        click.option(
-            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
-        ),
-        click.option(
-            "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
-        ),
-        click.option("--model", help="Name or folder of the model."),
+    return with_options(
+        with_grader,
         click.option(
             "--grader",
             "grader_name",
@@ -137,9 +106,40 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.",
         ),
-    ):
-        with_grader = option(with_grader)
-    return with_grader
+        click.option("--model", help="Name or folder of the model."),
+        click.option(
+            "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
+        ),
+        click.option(
+            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
+        ),
+        click.option("--prompt", help="Name of the prompt: see exam prompts list."),
+        click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
+        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
+        click.option(
+            "--num-beams",
+            type=click.IntRange(1, MOST_BEAMS),
+            help="Beams of a local model; 1: greedy search.",
+        ),
+        click.option(
+            "--normalise",
+            type=click.Choice(NORMALISATIONS),
+            help="Divisor of the likelihood of a choice (default: tokens).",
+        ),
+        click.option("--cue", help="Last line for a prompt without one: a text, none or auto."),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Other parameter of the grader; may be repeated.",
+        ),
+        click.option(
+            "--examples",
+            type=File(path_type=Path, exists=True, dir_okay=False),
+            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
+        ),
+    )
 
 
 def _setting(text: str) -> tuple[str, Any]:

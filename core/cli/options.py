@@ -79,6 +79,13 @@ def _of_this_project(context: click.Context, option: click.Parameter, path: Path
     return path
 
 
+def with_options(command: Command, *options: Command) -> Command:
+    """Add options to a command; its help lists them in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def json_option(command: Command) -> Command:
     """Add `--json` to a reading command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
@@ -186,7 +193,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows in columns: numbers to the right, text to the left, `-` for what is missing."""
+    """Print rows in columns, as `table_lines` has them."""
+    for line in table_lines(header, rows):
+        click.echo(line, nl=False)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """The lines of a table: numbers to the right, text to the left, `-` for missing values."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
@@ -195,7 +208,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             text.rjust(width) if to_right else text.ljust(width)
             for text, width, to_right in zip(line, widths, right, strict=True)
         ]
-        click.echo("  ".join(texts).rstrip())
+        yield "  ".join(texts).rstrip() + "\n"
 
 
 def print_rows(as_json: bool, value: Any, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..labels import Policy
-from .options import Command, Whole
+from .options import Command, Whole, with_options
 
 
 def policy_options(command: Command) -> Command:
@@ -42,21 +42,41 @@ def policy_options(command: Command) -> Command:
         return command(*args, policy=policy, **others)
 
     default = Policy()
-    for option in (
-        click.option("--min-judgment", type=Whole(), default=default.min_judgment, show_default=True,
-                     help="Judgment from which a passage is relevant in binary measures."),
-        click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
-                     show_default=True, help="Score of a query that a run skipped: zero, or ignore the query."),
-        click.option("--no-overrides", is_flag=True, help="Use the grader's ratings without overrides."),
-        click.option("--unweighted", is_flag=True, help="Replace positive weights by 1 and negative weights by -1."),
-        click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
-                     help="Label rule: how ratings become a label."),
-        click.option("--cutoff", type=Whole(), default=default.cutoff, show_default=True,
-                     help="Rank depth of EXAM-Cover."),
-        click.option("--min-rating", type=Whole(), default=default.min_rating, show_default=True,
-                     help="Rating from which a question counts as answered."),
-        click.option("--bank-version", type=Whole(), help="Bank version (default: the newest)."),
+    return with_options(
+        with_policy,
         click.option("--grader", help="Name of the grader; see exam graders list."),
-    ):  # fmt: skip
-        with_policy = option(with_policy)
-    return with_policy
+        click.option("--bank-version", type=Whole(), help="Bank version (default: the newest)."),
+        click.option(
+            "--min-rating",
+            type=Whole(),
+            default=default.min_rating,
+            show_default=True,
+            help="Rating from which a question counts as answered.",
+        ),
+        click.option(
+            "--cutoff", type=Whole(), default=default.cutoff, show_default=True, help="Rank depth of EXAM-Cover."
+        ),
+        click.option(
+            "--label",
+            default=default.label,
+            show_default=True,
+            metavar="max|support:M|mean",
+            help="Label rule: how ratings become a label.",
+        ),
+        click.option("--unweighted", is_flag=True, help="Replace positive weights by 1 and negative weights by -1."),
+        click.option("--no-overrides", is_flag=True, help="Use the grader's ratings without overrides."),
+        click.option(
+            "--skipped",
+            type=click.Choice(["zero", "ignore"]),
+            default=default.skipped,
+            show_default=True,
+            help="Score of a query that a run skipped: zero, or ignore the query.",
+        ),
+        click.option(
+            "--min-judgment",
+            type=Whole(),
+            default=default.min_judgment,
+            show_default=True,
+            help="Judgment from which a passage is relevant in binary measures.",
+        ),
+    )
