@@ -12,7 +12,7 @@ from ..errors import GradingError
 from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
 from ..grading import PriceTag, Progress
 from ..pipelines import JUDGES, KS, TEMPERATURE, Caps, Gold, View
-from .options import Command, Whole, counted, with_options
+from .options import Command, Whole, counted, gathered_options, with_options
 from .patience import patience_option
 from .printing import Output
 from .progress import ProgressLines
@@ -45,111 +45,89 @@ def model_options(command: Command) -> Command:
     )
 
 
-def caps_options(command: Command) -> Command:
-    """Add what a job may take; a command gets it as `caps`, and `dry_run`."""
-
-    @functools.wraps(command)
-    def with_caps(
-        *args: Any,
-        limit: int | None,
-        max_calls: int | None,
-        max_cost: float | None,
-        concurrency: int,
-        patience: float,
-        retry_failed: bool,
-        only_failed: bool,
-        **others: Any,
-    ) -> Any:
-        caps = Caps(limit, max_calls, max_cost, concurrency, retry_failed, only_failed, patience)
-        return command(*args, caps=caps, **others)
-
-    return with_options(
-        with_caps,
-        click.option("--limit", type=Whole(1), help="Process at most this many answers."),
-        click.option("--max-calls", type=Whole(1), help="Call limit, retries included."),
-        click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices."),
-        click.option(
-            "--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parallel calls."
-        ),
-        patience_option,
-        click.option("--retry-failed", is_flag=True, help="Also retry the failed calls."),
-        click.option("--only-failed", is_flag=True, help="Retry only the failed calls."),
-        click.option("--dry-run", is_flag=True, help="Show the planned calls and their estimated cost; call no model."),
-    )
+caps_options = gathered_options(
+    "caps",
+    Caps,
+    click.option("--limit", type=Whole(1), help="Process at most this many answers."),
+    click.option("--max-calls", type=Whole(1), help="Call limit, retries included."),
+    click.option("--max-cost", type=click.FloatRange(min=0), help="Cost limit, in the currency of exam prices."),
+    click.option("--concurrency", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parallel calls."),
+    patience_option,
+    click.option("--retry-failed", is_flag=True, help="Also retry the failed calls."),
+    click.option("--only-failed", is_flag=True, help="Retry only the failed calls."),
+    click.option("--dry-run", is_flag=True, help="Show the planned calls and their estimated cost; call no model."),
+)
+"""Options that limit a job; a command gets them as `caps`, and `dry_run`."""
 
 
-def gold_options(command: Command) -> Command:
-    """Add what says which passages are gold; a command gets it as `gold`."""
-
-    @functools.wraps(command)
-    def with_gold(*args: Any, against: tuple[str, ...], min_judgment: int, **others: Any) -> Any:
-        return command(*args, gold=Gold(against or None, min_judgment), **others)
-
-    return with_options(
-        with_gold,
-        click.option(
-            "--against",
-            multiple=True,
-            metavar="SOURCE",
-            help="Judgment source, or gold for imported gold passages; may be repeated."
-            " Default: imported gold passages, else the first source.",
-        ),
-        click.option(
-            "--min-judgment", type=Whole(), default=1, show_default=True, help="Lowest judgment of a gold passage."
-        ),
-    )
+def _gold(against: tuple[str, ...], min_judgment: int) -> Gold:
+    return Gold(against or None, min_judgment)
 
 
-def view_options(command: Command) -> Command:
-    """Add under which choices answers are looked at; a command gets them as `view`."""
+gold_options = gathered_options(
+    "gold",
+    _gold,
+    click.option(
+        "--against",
+        multiple=True,
+        metavar="SOURCE",
+        help="Judgment source, or gold for imported gold passages; may be repeated."
+        " Default: imported gold passages, else the first source.",
+    ),
+    click.option(
+        "--min-judgment", type=Whole(), default=1, show_default=True, help="Lowest judgment of a gold passage."
+    ),
+)
+"""Options that say which passages are gold; a command gets them as `gold`."""
 
-    @functools.wraps(command)
-    def with_view(
-        *args: Any,
-        gold: Gold,
-        runs: tuple[str, ...],
-        ks: tuple[int, ...],
-        generator: str | None,
-        temperature: float,
-        judge: str,
-        judge_model: str | None,
-        threshold: float | None,
-        same_text: bool,
-        without_people: bool,
-        **others: Any,
-    ) -> Any:
-        view = View(
-            runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold, gold,
-            same_text, not without_people,
-        )  # fmt: skip
-        return command(*args, view=view, **others)
 
-    return with_options(
-        gold_options(with_view),
-        click.option("--run", "runs", multiple=True, help="Only this run; may be repeated."),
-        click.option(
-            "--k", "ks", type=Whole(1), multiple=True, help="Passages per answer; may be repeated (default: 1, 5, 10)."
-        ),
-        click.option("--generator", help="Generator of the answers (default: the last added)."),
-        click.option(
-            "--temperature",
-            type=click.FloatRange(min=0),
-            default=TEMPERATURE,
-            show_default=True,
-            help="Temperature of the answers from gold passages.",
-        ),
-        click.option(
-            "--judge",
-            type=click.Choice(list(JUDGES)),
-            default="llm",
-            show_default=True,
-            help="Answer check: the method that decides which answers are right.",
-        ),
-        click.option("--judge-model", help="Model of the answer checks llm and graded (default: the last added)."),
-        click.option("--threshold", type=float, help="Answer-check score from which an answer is right."),
-        click.option("--same-text", is_flag=True, help="Count near copies of gold passages as gold."),
-        click.option("--without-people", is_flag=True, help="Ignore answer checks by people."),
-    )
+def _view(
+    gold: Gold,
+    runs: tuple[str, ...],
+    ks: tuple[int, ...],
+    generator: str | None,
+    temperature: float,
+    judge: str,
+    judge_model: str | None,
+    threshold: float | None,
+    same_text: bool,
+    without_people: bool,
+) -> View:
+    return View(
+        runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold, gold,
+        same_text, not without_people,
+    )  # fmt: skip
+
+
+view_options = gathered_options(
+    "view",
+    _view,
+    click.option("--run", "runs", multiple=True, help="Only this run; may be repeated."),
+    click.option(
+        "--k", "ks", type=Whole(1), multiple=True, help="Passages per answer; may be repeated (default: 1, 5, 10)."
+    ),
+    click.option("--generator", help="Generator of the answers (default: the last added)."),
+    click.option(
+        "--temperature",
+        type=click.FloatRange(min=0),
+        default=TEMPERATURE,
+        show_default=True,
+        help="Temperature of the answers from gold passages.",
+    ),
+    click.option(
+        "--judge",
+        type=click.Choice(list(JUDGES)),
+        default="llm",
+        show_default=True,
+        help="Answer check: the method that decides which answers are right.",
+    ),
+    click.option("--judge-model", help="Model of the answer checks llm and graded (default: the last added)."),
+    click.option("--threshold", type=float, help="Answer-check score from which an answer is right."),
+    click.option("--same-text", is_flag=True, help="Count near copies of gold passages as gold."),
+    click.option("--without-people", is_flag=True, help="Ignore answer checks by people."),
+    gold_options,
+)
+"""Options that select and judge answers; a command gets them as `view`."""
 
 
 def say_price(things: str, tag: PriceTag, as_json: bool, more: dict[str, Any]) -> None:

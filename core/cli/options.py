@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,26 @@ def with_options(command: Command, *options: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def gathered_options(name: str, make: Callable[..., Any], *options: Command) -> Command:
+    """Options whose values a command gets as one argument.
+
+    Args:
+        name: of the argument.
+        make: makes it from the values; its parameters have the names of the options.
+    """
+    parts = signature(make).parameters
+
+    def with_gathered_options(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_argument(*args: Any, **given: Any) -> Any:
+            value = make(**{part: given.pop(part) for part in parts})
+            return command(*args, **{name: value}, **given)
+
+        return with_options(with_argument, *options)
+
+    return with_gathered_options
 
 
 def json_option(command: Command) -> Command:

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from exam_workbench.cli.options import json_option, project_option
+from exam_workbench.cli.options import gathered_options, json_option, project_option
 from exam_workbench.cli.printing import Output, at_most_one, on_project, printed
 from exam_workbench.project import Project
 from tests.made.refusals import refusal
@@ -62,3 +62,12 @@ def test_options_that_exclude_each_other_are_refused_before_the_command_runs() -
         assert command(**given) == given
     with refusal("options-exclude-each-other"):
         command(first=0, second=True, third=None)
+
+
+def test_a_command_gets_the_values_of_gathered_options_as_one_argument() -> None:
+    options = gathered_options(
+        "span", lambda low, high: (low, high), click.option("--low", type=int), click.option("--high", default=9)
+    )
+    command = click.command()(click.option("--name")(options(lambda name, span: click.echo(f"{name} {span}"))))
+    assert CliRunner().invoke(command, ["--low", "1", "--name", "a"]).stdout == "a (1, 9)\n"
+    assert [one.name for one in command.params] == ["name", "low", "high"]
