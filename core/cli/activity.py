@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from ..errors import InputError
-from ..project import Sought, activity_csv, current_author
+from ..project import Project, Sought, activity_csv, current_author
 from ..project import activity as activity_of
 from ..project import bring_back as put_back
-from .options import Whole, json_option, opened, print_json, print_rows, project_option, tell
+from .options import Whole, json_option, opened, project_option
+from .printing import Output, at_most_one, on_project, printed
 
 
 @click.command()
@@ -26,6 +27,8 @@ from .options import Whole, json_option, opened, print_json, print_rows, project
 @click.option("--limit", type=Whole(1), metavar="N", help="Show only the newest N actions.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option
+@at_most_one(as_csv="--csv", as_json="--json")
+@printed
 def activity(
     project_path: Path | None,
     who: str | None,
@@ -35,11 +38,8 @@ def activity(
     words: str,
     limit: int | None,
     as_csv: bool,
-    as_json: bool,
-) -> None:
+) -> Output:
     """List the actions of all people, newest first."""
-    if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
     if as_csv and limit:
         raise InputError(
             "options-exclude-each-other",
@@ -49,11 +49,9 @@ def activity(
     sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
     with opened(project_path) as project:
         if as_csv:
-            click.echo(activity_csv(project, sought), nl=False)
-            return
+            return Output().text(activity_csv(project, sought))
         found = activity_of(project, sought, limit or 0)
-    print_rows(
-        as_json,
+    return Output(
         {
             "total": found.total,
             "acts": [
@@ -67,7 +65,8 @@ def activity(
                 }
                 for one in found.acts
             ],
-        },
+        }
+    ).table(
         ("number", "when", "who", "action"),
         [(one.key, one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
     )
@@ -77,15 +76,11 @@ def activity(
 @click.argument("act", type=Whole(1), metavar="NUMBER")
 @project_option
 @json_option
-def bring_back(act: int, project_path: Path | None, as_json: bool) -> None:
+@on_project
+def bring_back(act: int, project: Project) -> Output:
     """Restore the data that an action replaced. NUMBER is its number in exam activity.
 
     The present data is kept. You can restore it with the number of this new action.
     """
-    with opened(project_path) as project:
-        restored = put_back(project, act, current_author())
-    if as_json:
-        print_json({"act": act, "restored": [one.whole for one in restored]})
-        return
-    for one in restored:
-        tell(f"Restored {one.whole}.")
+    restored = [one.whole for one in put_back(project, act, current_author())]
+    return Output({"act": act, "restored": restored}).note(*(f"Restored {whole}." for whole in restored))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ..errors import InputError
 from ..labels import Policy
+from ..project import Project
 from ..review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
 from ..review import agreement as agreement_of
-from .options import json_option, opened, print_json, print_table, project_option, tell
+from .options import json_option, project_option
 from .policy import policy_options
+from .printing import Output, at_most_one, on_project
+
+one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
+"""Refuse to compare labels with several sides."""
 
 
 @click.command()
@@ -24,8 +26,11 @@ from .policy import policy_options
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @policy_options
 @json_option
+@at_most_one(latex="--latex", as_csv="--csv", as_json="--json")
+@one_right_side
+@on_project
 def agreement(
-    project_path: Path | None,
+    project: Project,
     source: str | None,
     against_grader: str | None,
     against_person: str | None,
@@ -33,27 +38,18 @@ def agreement(
     latex: bool,
     as_csv: bool,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Compare labels with judgments: cross table and agreement coefficients."""
-    if sum((latex, as_csv, as_json)) > 1:
-        raise InputError(
-            "options-exclude-each-other", "--latex, --csv and --json cannot be combined.", "Use one of them."
-        )
-    left, right = sides(policy, source, against_grader, against_person)
-    with opened(project_path) as project:
-        found = agreement_of(project, left, right)
-    if latex or as_csv:
-        click.echo(table_latex(found, merged) if latex else table_csv(found, merged), nl=False)
-        return
+    found = agreement_of(project, *sides(policy, source, against_grader, against_person))
+    if latex:
+        return Output().text(table_latex(found, merged))
+    if as_csv:
+        return Output().text(table_csv(found, merged))
     shown = found.merged if merged else found
-    if as_json:
-        print_json(shown.as_dict())
-        return
-    click.echo(f"{shown.left} (rows) against {shown.right} (columns)")
+    output = Output(shown.as_dict()).line(f"{shown.left} (rows) against {shown.right} (columns)")
     table = shown.table
     kappas = [level.value for level in shown.per_level.values()]
-    print_table(
+    output.table(
         (shown.left.noun, *table.column_names, "total", "kappa"),
         [
             (name, *counts, total, kappa)
@@ -67,25 +63,15 @@ def agreement(
         ("with quadratic weights", shown.weighted_kappa),
         ("Krippendorff's alpha, ordinal", shown.alpha),
     ):
-        click.echo(f"{name}: " + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}"))
-    tell(
+        output.line(f"{name}: " + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}"))
+    return output.note(
         f"Pairs with both: {shown.n:,}. Only {shown.left.noun}s: {shown.left_only:,}."
         f" Only {shown.right}: {shown.right_only:,}."
     )
 
 
 def sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
-    """What is compared with what: the policy's labels with judgments, a grader or a person.
-
-    Raises:
-        InputError: several were named.
-    """
-    if sum(name is not None for name in (source, grader, person)) > 1:
-        raise InputError(
-            "options-exclude-each-other",
-            "--source, --against-grader and --against-person cannot be combined.",
-            "Use one of them.",
-        )
+    """The two sides of a comparison: the policy's labels with judgments, a grader or a person."""
     if grader is not None:
         return machine(policy), machine(policy, grader)
     if person is not None:

@@ -12,6 +12,7 @@ from .. import audit as room
 from ..audit import AIMS, Aim, Audit, Goal, find_audit
 from ..formats import SHEET_FORMS, SheetForm, Source
 from ..labels import Policy
+from ..project import Project
 from ..text import how_many
 from .audit_board import audit_option, board, calibrate, curve, methods, roles
 from .guests import File, deliver
@@ -22,13 +23,10 @@ from .options import (
     counted,
     json_option,
     opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
 )
 from .policy import policy_options
+from .printing import Output, on_project, printed
 
 
 @click.group()
@@ -71,6 +69,7 @@ for command in (board, calibrate, curve, methods, roles):
 @author_option
 @policy_options
 @json_option
+@printed
 def design(
     name: str,
     project_path: Path | None,
@@ -90,8 +89,7 @@ def design(
     seed: int | None,
     author: str,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
     with opened(project_path) as project:
@@ -100,28 +98,27 @@ def design(
             batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
         )  # fmt: skip
         found = room.texts(project, made)
-    if as_json:
-        print_json({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text})
-        return
-    tell(
+    output = Output({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text}).note(
         f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {counted(len(made.runs), 'system')},"
         f" {how_many(len(made.queries), 'queries')}, {counted(found.passages, 'passage')}, seed {made.seed}."
     )
     if found.without_text:
-        tell(f"warning: no text for {counted(found.without_text, 'passage')}. Import it: exam import passages FILE")
-    tell(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
+        output.note(
+            f"warning: no text for {counted(found.without_text, 'passage')}. Import it: exam import passages FILE"
+        )
+    return output.note(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
 
 
 @audit.command(name="list")
 @project_option
 @json_option
-def list_audits(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_audits(project: Project) -> Output:
     """List audits."""
-    with opened(project_path) as project:
-        found = [(one, room.batches(project, one)) for one in room.audits(project)]
-    print_rows(
-        as_json,
-        {"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]},
+    found = [(one, room.batches(project, one)) for one in room.audits(project)]
+    return Output(
+        {"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]}
+    ).table(
         ("audit", "measure", "goal", "systems", "batches", "judged", "state"),
         [
             (
@@ -146,40 +143,35 @@ def list_audits(project_path: Path | None, as_json: bool) -> None:
               help="Share of passages that a second assessor judges too.")  # fmt: skip
 @author_option
 @json_option
-def draw(
-    project_path: Path | None, name: str | None, size: int | None, twice: float, author: str, as_json: bool
-) -> None:
+@on_project
+def draw(project: Project, name: str | None, size: int | None, twice: float, author: str) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
-    with opened(project_path) as project:
-        batch = room.draw(project, find_audit(project, name), author, size, twice)
-    if as_json:
-        print_json({"batch": batch.as_dict()})
-        return
-    tell(
+    batch = room.draw(project, find_audit(project, name), author, size, twice)
+    return Output({"batch": batch.as_dict()}).note(
         f"Batch {batch.number}: {counted(batch.drawn, 'passage')} drawn of {batch.frame - batch.known:,}."
-        f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}."
+        f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}.",
+        "Judge them on the Audit screen, or export them: exam audit export -o FILE",
     )
-    tell("Judge them on the Audit screen, or export them: exam audit export -o FILE")
 
 
 @audit.command()
 @project_option
 @audit_option
 @json_option
-def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
+@on_project
+def status(project: Project, name: str | None) -> Output:
     """Show the progress of an audit: batches and assessors."""
-    with opened(project_path) as project:
-        found = find_audit(project, name)
-        drawn, people = room.batches(project, found), room.assessors(project, found)
-    if as_json:
-        print_json({
+    found = find_audit(project, name)
+    drawn, people = room.batches(project, found), room.assessors(project, found)
+    output = Output(
+        {
             "audit": found.as_dict(),
             "batches": [batch.as_dict() for batch in drawn],
             "assessors": [vars(one) for one in people],
-        })  # fmt: skip
-        return
-    click.echo(f"{found.name}: {found.goal.says}, by {found.measure_title}{' (ended)' if found.ended else ''}")
-    print_table(
+        }
+    )
+    output.line(f"{found.name}: {found.goal.says}, by {found.measure_title}{' (ended)' if found.ended else ''}")
+    output.table(
         ("batch", "drawn", "judged before", "judged", "cannot say", "skipped", "open", "twice", "state"),
         [
             (b.number, b.drawn, b.known, b.judged, b.cannot_say, b.skipped, b.open, b.judged_twice,
@@ -188,11 +180,11 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
         ],
     )  # fmt: skip
     if people:
-        click.echo()
-        print_table(
+        output.table(
             ("assessor", "current query", "judged", "cannot say", "skipped", "second judgments", "saw labels"),
             [(p.name, p.query_id, p.judged, p.cannot_say, p.skipped, p.second, p.looked) for p in people],
         )
+    return output
 
 
 @audit.command()
@@ -202,9 +194,10 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
 @click.option("--form", type=click.Choice(SHEET_FORMS), default="tsv", show_default=True, help="Format of the output.")
 @click.option("--assessor", metavar="NAME", help="Assessor who gets the queries; other assessors do not get them.")
 @click.option("--most", type=Whole(1), help="Approximate number of passages; queries stay whole.")
+@printed
 def export(
     project_path: Path | None, name: str | None, output: str, form: SheetForm, assessor: str | None, most: int | None
-) -> None:
+) -> str | None:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     with opened(project_path) as project:
         sheet = room.sheet(
@@ -217,8 +210,8 @@ def export(
         )
     if output == "-":
         sys.stdout.buffer.write(sheet.text.encode())
-        return
-    tell(f"Wrote {output}: {counted(sheet.passages, 'passage')} of {how_many(sheet.queries, 'queries')}.")
+        return None
+    return f"Wrote {output}: {counted(sheet.passages, 'passage')} of {how_many(sheet.queries, 'queries')}."
 
 
 @audit.command(name="import")
@@ -227,49 +220,46 @@ def export(
 @audit_option
 @author_option
 @json_option
-def import_(file: Path, project_path: Path | None, name: str | None, author: str, as_json: bool) -> None:
+@on_project
+def import_(file: Path, project: Project, name: str | None, author: str) -> Output:
     """Import judgments of a batch from FILE: the exported sheet, TSV, JSONL or qrels.
 
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
-    with opened(project_path) as project:
-        done = room.take_in(project, find_audit(project, name), Source.of(file), author)
-    if as_json:
-        print_json(vars(done))
-    else:
-        tell(room.sentence(done))
+    done = room.take_in(project, find_audit(project, name), Source.of(file), author)
+    return Output(vars(done)).note(room.sentence(done))
 
 
 @audit.command("give-back")
 @project_option
 @audit_option
 @author_option
-def give_back(project_path: Path | None, name: str | None, author: str) -> None:
+@on_project
+def give_back(project: Project, name: str | None, author: str) -> str:
     """Release the queries that --author has, also in exported files. Judgments are kept."""
-    with opened(project_path) as project:
-        given = room.give_back(project, find_audit(project, name), author)
-    tell(f"Released: {how_many(given, 'queries')}.")
+    given = room.give_back(project, find_audit(project, name), author)
+    return f"Released: {how_many(given, 'queries')}."
 
 
 @audit.command("end-batch")
 @project_option
 @audit_option
 @author_option
-def end_batch(project_path: Path | None, name: str | None, author: str) -> None:
+@on_project
+def end_batch(project: Project, name: str | None, author: str) -> str:
     """End the newest batch before all its passages are judged. Intervals account for that."""
-    with opened(project_path) as project:
-        found = find_audit(project, name)
-        room.end_batch(project, found, author)
-    tell(f"Ended the newest batch of '{found.name}'.")
+    found = find_audit(project, name)
+    room.end_batch(project, found, author)
+    return f"Ended the newest batch of '{found.name}'."
 
 
 @audit.command()
 @project_option
 @audit_option
 @author_option
-def end(project_path: Path | None, name: str | None, author: str) -> None:
+@on_project
+def end(project: Project, name: str | None, author: str) -> str:
     """End an audit. No more passages are drawn or judged; the leaderboard is kept."""
-    with opened(project_path) as project:
-        found: Audit = find_audit(project, name)
-        room.end_audit(project, found, author)
-    tell(f"Ended the audit '{found.name}'.")
+    found: Audit = find_audit(project, name)
+    room.end_audit(project, found, author)
+    return f"Ended the audit '{found.name}'."

@@ -13,9 +13,11 @@ from ..catalogue import grade_command
 from ..formats import read_small
 from ..labels import Policy
 from ..measures.audit import VARIANCES, Variance
+from ..project import Project
 from .guests import File
-from .options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from .options import author_option, json_option, opened, project_option, tell
 from .policy import policy_options
+from .printing import Output, on_project, printed
 
 audit_option = click.option("--audit", "name", help="Audit (default: the newest open one).")
 
@@ -28,7 +30,8 @@ audit_option = click.option("--audit", "name", help="Audit (default: the newest 
 @click.option("--from", "file", type=File(path_type=Path), metavar="FILE",
               help="Use the audit file of a bundle instead of a project.")  # fmt: skip
 @json_option
-def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None, as_json: bool) -> None:
+@printed
+def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None) -> Output:
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
@@ -37,10 +40,7 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
         with opened(project_path) as project:
             audit = find_audit(project, name)
             found, apart = room.audit_board(project, audit, variance), room.told_apart(project, audit)
-    if as_json:
-        print_json(found.as_dict())
-        return
-    print_table(
+    output = Output(found.as_dict()).table(
         ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
         [
             (
@@ -59,42 +59,36 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
             for s in found.systems
         ],
     )
-    tell(found.says)
-    tell(("Target reached: " if found.statement.holds else "") + found.statement.says)
-    if apart:
-        tell(apart)
+    output.note(found.says, ("Target reached: " if found.statement.holds else "") + found.statement.says, apart)
     if found.labels is not None:
         rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
-        tell("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
+        output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
     if found.correlation is not None and found.kendall is not None:
-        tell(
+        output.note(
             f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
             f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
         )
-    for group in found.groups:
-        tell(f"Not separated: {', '.join(group)}.")
+    output.note(*(f"Not separated: {', '.join(group)}." for group in found.groups))
     if found.favour is not None:
-        tell(found.favour.says)
+        output.note(found.favour.says)
+    return output
 
 
 @click.command()
 @project_option
 @audit_option
 @json_option
-def curve(project_path: Path | None, name: str | None, as_json: bool) -> None:
+@on_project
+def curve(project: Project, name: str | None) -> Output:
     """Estimate how many judgments the goal needs, and the width of the intervals."""
-    with opened(project_path) as project:
-        found = room.forecast(project, find_audit(project, name))
-    if as_json:
-        print_json(found.as_dict())
-        return
-    print_table(
+    found = room.forecast(project, find_audit(project, name))
+    output = Output(found.as_dict()).table(
         ("judgments", "width", "without grader", "uniform, without grader"),
         [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
     )
     if found.width is not None:
-        tell(f"Current median width: {found.width:.4f}.")
-    tell(found.says)
+        output.note(f"Current median width: {found.width:.4f}.")
+    return output.note(found.says)
 
 
 @click.command()
@@ -113,17 +107,15 @@ def calibrate(project_path: Path | None, name: str | None, accept: str | None, a
         found = room.calibration(project, audit)
         if accept is not None:
             room.accept_cut_points(project, audit, accept, author)
-    if as_json:
-        print_json(asdict(found))
-    else:
-        _print_calibration(found)
+    _calibration_output(found).print(as_json)
     if accept is not None:
         tell(f"Saved '{accept}'. Next: {grade_command(accept)}")
 
 
-def _print_calibration(found: room.Calibration) -> None:
+def _calibration_output(found: room.Calibration) -> Output:
+    output = Output(asdict(found))
     values = sorted({value for one in found.meanings for value in one.chances})
-    print_table(
+    output.table(
         ("label", "passages", "judged", "mean judgment", *(f"judged {value}" for value in values)),
         [
             (one.label, one.passages, one.judged, one.mean)
@@ -131,8 +123,7 @@ def _print_calibration(found: room.Calibration) -> None:
             for one in found.meanings
         ],
     )
-    click.echo()
-    print_table(
+    output.table(
         ("min rating", "precision", "recall", "accuracy", "kappa"),
         [
             (one.rating,) + tuple(map(_rate, (one.quality.precision, one.quality.recall, one.quality.accuracy,
@@ -141,11 +132,13 @@ def _print_calibration(found: room.Calibration) -> None:
         ],
     )  # fmt: skip
     if found.balanced is not None and found.balanced != found.min_rating:
-        tell(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
+        output.note(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
     if found.new_cuts:
-        tell(f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)}). Save them with --accept NAME.")
+        proposed = f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)})."
+        output.note(f"{proposed} Save them with --accept NAME.")
     elif found.why_no_cuts:
-        tell(f"No cut points proposed: {found.why_no_cuts}")
+        output.note(f"No cut points proposed: {found.why_no_cuts}")
+    return output
 
 
 def _cuts(cuts: tuple[float, ...]) -> str:
@@ -160,34 +153,30 @@ def _rate(share: room.Share) -> str | None:
 @project_option
 @audit_option
 @json_option
-def methods(project_path: Path | None, name: str | None, as_json: bool) -> None:
+@on_project
+def methods(project: Project, name: str | None) -> Output:
     """Show a paragraph about the audit for the methods section of a paper."""
-    with opened(project_path) as project:
-        said = room.methods(project, find_audit(project, name))
-    if as_json:
-        print_json({"methods": said})
-    else:
-        click.echo(said)
+    paragraph = room.methods(project, find_audit(project, name))
+    return Output({"methods": paragraph}).line(paragraph)
 
 
 @click.command()
 @project_option
 @policy_options
 @json_option
-def roles(project_path: Path | None, policy: Policy, as_json: bool) -> None:
+@on_project
+def roles(project: Project, policy: Policy) -> Output:
     """List the models of questions, grader and systems, with warnings about overlap."""
-    with opened(project_path) as project:
-        found = room.circularity(project, policy)
-    if as_json:
-        print_json({
+    found = room.circularity(project, policy)
+    output = Output(
+        {
             "questions": vars(found.questions),
             "grader": vars(found.grader),
             "runs": [vars(run) for run in found.runs],
             "kin": found.kin,
             "warnings": found.warnings,
-        })  # fmt: skip
-        return
-    click.echo(found.says)
-    print_table(("run", "made with"), [(run.name, run.says) for run in found.runs])
-    for warning in found.warnings:
-        tell(f"warning: {warning}")
+        }
+    )
+    output.line(found.says)
+    output.table(("run", "made with"), [(run.name, run.says) for run in found.runs])
+    return output.note(*(f"warning: {warning}" for warning in found.warnings))

@@ -21,10 +21,12 @@ from ..bank import (
 )
 from ..errors import InputError, Report, unknown_name
 from ..formats import Source, read_bank
+from ..project import Project
 from ..types import KINDS, Question
 from .drafts import discard, list_drafts, settle
 from .guests import File
-from .options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
+from .options import Whole, author_option, json_option, opened, project_option
+from .printing import Output, on_project, printed
 
 note_option = click.option("--note", required=True, help="What changed and why; stored with the version.")
 
@@ -40,27 +42,21 @@ def bank() -> None:
 @click.option("--version", type=Whole(), help="Bank version (default: the newest).")
 @click.option("--versions", is_flag=True, help="List the saved versions instead.")
 @json_option
-def list_(project_path: Path | None, query: str | None, version: int | None, versions: bool, as_json: bool) -> None:
+@on_project
+def list_(project: Project, query: str | None, version: int | None, versions: bool) -> Output:
     """List questions or saved versions."""
-    with opened(project_path) as project:
-        if versions:
-            saved = banks.versions(project)
-            if as_json:
-                print_json({"versions": [asdict(one) for one in saved]})
-            else:
-                header = ("version", "questions changed", "saved at", "author", "note")
-                lines = [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved]
-                print_table(header, lines)
-            return
-        found = banks.questions(project, version, query)
-        shown = check_version(project, version)
-    if as_json:
-        print_json({"version": shown, "questions": [asdict(question) for question in found]})
-    else:
-        rows = [
-            (q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found
-        ]
-        print_table(("question", "kind", "weight", "active", "text"), rows)
+    if versions:
+        saved = banks.versions(project)
+        return Output({"versions": [asdict(one) for one in saved]}).table(
+            ("version", "questions changed", "saved at", "author", "note"),
+            [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved],
+        )
+    found = banks.questions(project, version, query)
+    shown = check_version(project, version)
+    return Output({"version": shown, "questions": [asdict(question) for question in found]}).table(
+        ("question", "kind", "weight", "active", "text"),
+        [(q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found],
+    )
 
 
 @bank.command()
@@ -78,6 +74,7 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
 @note_option
 @author_option
 @json_option
+@printed
 def edit(
     question_id: str | None,
     project_path: Path | None,
@@ -90,8 +87,7 @@ def edit(
     active: bool | None,
     note: str,
     author: str,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Edit or add one question, and save the bank as a new version."""
     if (question_id is None) == (query is None):
         said = "No question was named." if query is None else "A question id and --add cannot be combined."
@@ -111,7 +107,7 @@ def edit(
         fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
         after = replace(before, **fields)  # type: ignore[arg-type]
         version = banks.save(project, [after], _written(note), author)
-        _say_saved(version, latest_version(project), as_json, question=after.question_id)
+        return _saved(version, latest_version(project), question=after.question_id)
 
 
 @bank.command()
@@ -121,19 +117,16 @@ def edit(
 @note_option
 @author_option
 @json_option
-def split(
-    question_id: str, texts: tuple[str, ...], project_path: Path | None, note: str, author: str, as_json: bool
-) -> None:
+@on_project
+def split(question_id: str, texts: tuple[str, ...], project: Project, note: str, author: str) -> Output:
     """Replace one question by several, and save the bank as a new version.
 
     The new questions share the weight equally. The old question is retired.
     """
-    with opened(project_path) as project:
-        changed = editing.split(_find(banks.questions(project), question_id), texts)
-        version = banks.save(project, changed, _written(note), author)
-        _say_saved(version, latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
-    if not as_json:
-        tell(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
+    changed = editing.split(_find(banks.questions(project), question_id), texts)
+    version = banks.save(project, changed, _written(note), author)
+    output = _saved(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
+    return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
 
 @bank.command()
@@ -143,15 +136,13 @@ def split(
 @note_option
 @author_option
 @json_option
-def merge(
-    question_ids: tuple[str, ...], text: str, project_path: Path | None, note: str, author: str, as_json: bool
-) -> None:
+@on_project
+def merge(question_ids: tuple[str, ...], text: str, project: Project, note: str, author: str) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
-    with opened(project_path) as project:
-        known = banks.questions(project)
-        changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
-        version = banks.save(project, changed, _written(note), author)
-        _say_saved(version, latest_version(project), as_json, question=changed[0].question_id)
+    known = banks.questions(project)
+    changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+    version = banks.save(project, changed, _written(note), author)
+    return _saved(version, latest_version(project), question=changed[0].question_id)
 
 
 def _find(questions: list[Question], question_id: str) -> Question:
@@ -167,11 +158,10 @@ def _written(note: str) -> str:
     return note
 
 
-def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) -> None:
-    if as_json:
-        print_json({"version": newest, "saved": version is not None, **more})
-    else:
-        tell(f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}.")
+def _saved(version: int | None, newest: int, **more: object) -> Output:
+    return Output({"version": newest, "saved": version is not None, **more}).note(
+        f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
+    )
 
 
 @bank.command()
@@ -180,7 +170,8 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) 
 @note_option
 @author_option
 @json_option
-def save(file: Path | None, project_path: Path | None, note: str, author: str, as_json: bool) -> None:
+@printed
+def save(file: Path | None, project_path: Path | None, note: str, author: str) -> Output:
     """Save the questions of FILE, or your unsaved changes, as a new bank version.
 
     Questions that are not in FILE stay unchanged. You are recorded as the author of the wordings in FILE. To import the
@@ -189,15 +180,14 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
     if file is None:
         with opened(project_path) as project:
             version = save_drafts(project, author, _written(note))
-            _say_saved(version, latest_version(project), as_json)
-        return
+            return _saved(version, latest_version(project))
     report = Report()
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     with opened(project_path) as project:
         questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
         version = banks.save(project, questions, _written(note), author)
-        _say_saved(version, latest_version(project), as_json)
+        return _saved(version, latest_version(project))
 
 
 @bank.command()
@@ -205,20 +195,19 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
 @click.option("--from", "before", type=Whole(), required=True, help="Earlier version.")
 @click.option("--to", "after", type=Whole(), help="Later version (default: the newest).")
 @json_option
-def diff(project_path: Path | None, before: int, after: int | None, as_json: bool) -> None:
+@on_project
+def diff(project: Project, before: int, after: int | None) -> Output:
     """Compare two bank versions question by question."""
-    with opened(project_path) as project:
-        found = difference(banks.questions(project, before), banks.questions(project, after))
-    if as_json:
-        changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
-        added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
-        print_json({"added": added, "changed": changed, "removed": removed})
-        return
+    found = difference(banks.questions(project, before), banks.questions(project, after))
+    changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
+    added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
+    output = Output({"added": added, "changed": changed, "removed": removed})
     for sign, questions in (("+", found.added), ("-", found.removed)):
         for question in questions:
-            click.echo(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
+            output.line(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
     for old, new in found.changed:
-        click.echo(f"~ {new.question_id}: {_marked(old, new)}")
+        output.line(f"~ {new.question_id}: {_marked(old, new)}")
+    return output
 
 
 def _marked(old: Question, new: Question) -> str:
@@ -241,15 +230,13 @@ def _marked(old: Question, new: Question) -> str:
 @note_option
 @author_option
 @json_option
-def restore(
-    project_path: Path | None, version: int, questions: tuple[str, ...], note: str, author: str, as_json: bool
-) -> None:
+@on_project
+def restore(project: Project, version: int, questions: tuple[str, ...], note: str, author: str) -> Output:
     """Restore an earlier version, or some of its questions, as a new version."""
-    with opened(project_path) as project:
-        for question_id in questions:
-            _find(banks.questions(project), question_id)
-        saved = banks.restore(project, version, _written(note), author, questions or None)
-        _say_saved(saved, latest_version(project), as_json)
+    for question_id in questions:
+        _find(banks.questions(project), question_id)
+    saved = banks.restore(project, version, _written(note), author, questions or None)
+    return _saved(saved, latest_version(project))
 
 
 for _command in (list_drafts, discard, settle):

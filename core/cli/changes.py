@@ -18,13 +18,11 @@ from .options import (
     Whole,
     json_option,
     opened,
-    print_json,
-    print_table,
     project_option,
     queries_option,
-    tell,
 )
 from .policy import policy_options
+from .printing import Output, at_most_one, printed
 
 
 @click.command()
@@ -42,6 +40,8 @@ from .policy import policy_options
 @click.option("--csv", "as_csv", is_flag=True, help="Print the labels that flip as CSV.")
 @policy_options
 @json_option
+@at_most_one(as_csv="--csv", as_json="--json")
+@printed
 def changes(
     project_path: Path | None,
     before: int | None,
@@ -56,14 +56,11 @@ def changes(
     queries: QueryChoice,
     as_csv: bool,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Compare labels and systems before and after a change.
 
     The scoring-settings options describe the state before. --to and the --to- options describe the state after.
     """
-    if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
     # Without a version of its own, a state has that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
     old = replace(policy, bank_version=versions[0])
@@ -83,29 +80,25 @@ def changes(
     with opened(project_path) as project:
         found = state_changes(project, old, new, measure, against, queries)
         if as_csv:
-            click.echo(flips_csv(project, found), nl=False)
-            return
+            return Output().text(flips_csv(project, found))
         to_grade = _to_grade(project, found, measure)
-    if as_json:
-        print_json(_as_dict(found, to_grade))
-        return
+    output = Output(_as_dict(found, to_grade))
     if found.flips:
-        print_table(
+        output.table(
             ("query", "passage", "before", "after", "cause"),
             [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
         )
     waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
-    tell(f"Labels that flip: {len(found.flips):,}.{waiting}")
-    if found.no_board:
-        tell(found.no_board)
-    print_table(
+    output.note(f"Labels that flip: {len(found.flips):,}.{waiting}", found.no_board)
+    output.table(
         ("run", "score before", "score after", "rank before", "rank after"),
         [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in found.systems],
     )
     if found.shift is not None:
         if found.shift.before is not None and found.shift.after is not None:
-            tell(f"Spearman with {against}: {found.shift.before:z.4f} before, {found.shift.after:z.4f} after.")
-        tell(f"{found.shift.says} {found.shift.queries.says}")
+            output.note(f"Spearman with {against}: {found.shift.before:z.4f} before, {found.shift.after:z.4f} after.")
+        output.note(f"{found.shift.says} {found.shift.queries.says}")
+    return output
 
 
 def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import wraps
-from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
@@ -30,19 +29,16 @@ from ..review import (
     side_name,
 )
 from ..review import record as record_of_settled
-from .agreement import sides
+from .agreement import one_right_side, sides
 from .options import (
     Whole,
     author_option,
     json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
+    with_options,
 )
 from .policy import policy_options
+from .printing import Output, at_most_one, on_project
 
 WAYS = ("override", "edit", "dispute", "comment")
 
@@ -50,6 +46,7 @@ WAYS = ("override", "edit", "dispute", "comment")
 def sides_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say who disagrees with whom; a command gets `left` and `right`."""
 
+    @one_right_side
     @wraps(command)
     def with_sides(
         *args: Any,
@@ -62,16 +59,14 @@ def sides_options(command: Callable[..., Any]) -> Callable[..., Any]:
         left, right = sides(policy, source, against_grader, against_person)
         return command(*args, left=left, right=right, **others)
 
-    found = policy_options(with_sides)
-    for option in (
+    return with_options(
+        policy_options(with_sides),
+        click.option("--source", help="Source of the judgments (default: the first)."),
+        click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels."),
         click.option(
             "--against-person", metavar="NAME", help="Compare the grader's ratings with an assessor's overrides."
         ),
-        click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels."),
-        click.option("--source", help="Source of the judgments (default: the first)."),
-    ):
-        found = option(found)
-    return found
+    )
 
 
 @click.group()
@@ -89,8 +84,9 @@ def disagreements() -> None:
 @click.option("--offset", type=Whole(0), default=0, help="Number of rows to skip.")
 @sides_options
 @json_option
+@on_project
 def list_(
-    project_path: Path | None,
+    project: Project,
     query_id: str | None,
     order: str,
     show_settled: bool,
@@ -98,23 +94,20 @@ def list_(
     offset: int,
     left: Side,
     right: Side,
-    as_json: bool,
-) -> None:
+) -> Output:
     """List passages whose labels differ from judgments, another grader or overrides."""
-    with opened(project_path) as project:
-        if query_id is not None:
-            check_queries(project, [query_id])
-        found = queue(
-            project, left, right, cast(Order, order), None, show_settled,
-            limit=limit, offset=offset, query_id=query_id,
-        )  # fmt: skip
-        names = [side_name(project, side) for side in (left, right)]
-    if as_json:
-        rows = [asdict(row) for row in found.rows]
-        print_json({"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows})
-        return
-    click.echo(f"{names[0]} against {names[1]}")
-    print_table(
+    if query_id is not None:
+        check_queries(project, [query_id])
+    found = queue(
+        project, left, right, cast(Order, order), None, show_settled,
+        limit=limit, offset=offset, query_id=query_id,
+    )  # fmt: skip
+    names = [side_name(project, side) for side in (left, right)]
+    rows = [asdict(row) for row in found.rows]
+    output = Output(
+        {"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows}
+    ).line(f"{names[0]} against {names[1]}")
+    output.table(
         ("query", "passage", "question", "left", "right", "cause", "resolved by"),
         [
             (
@@ -129,7 +122,9 @@ def list_(
             for row in found.rows
         ],
     )
-    tell(f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}.")
+    return output.note(
+        f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}."
+    )
 
 
 @disagreements.command()
@@ -143,10 +138,11 @@ def list_(
 @click.option("--rating", type=Whole(), help="Rating of the override, 0 to 5.")
 @author_option
 @sides_options
+@on_project
 def settle(
     query_id: str,
     passage_id: str,
-    project_path: Path | None,
+    project: Project,
     by: str,
     reason: str,
     question_id: str | None,
@@ -154,24 +150,23 @@ def settle(
     author: str,
     left: Side,
     right: Side,
-) -> None:
+) -> str:
     """Resolve the disagreement on PASSAGE for QUERY."""
-    with opened(project_path) as project:
-        row = _row(project, left, right, query_id, passage_id, question_id)
-        case = case_of(project, left, right, row.pair)
-        if by == "override":
-            if question_id is None or rating is None:
-                raise InputError(
-                    "option-missing", "An override needs a question and a rating.", "Use --question and --rating."
-                )
-            settle_by_override(project, case, [question_id], rating, reason, author)
-        elif by == "edit":
-            settle_by_edit(project, case, question_id, reason, author)
-        elif by == "dispute":
-            settle_by_dispute(project, case, _judged(project, left, right), reason, author)
-        else:
-            settle_by_comment(project, case, reason, author)
-    tell("Resolved. See exam disagreements record.")
+    row = _row(project, left, right, query_id, passage_id, question_id)
+    case = case_of(project, left, right, row.pair)
+    if by == "override":
+        if question_id is None or rating is None:
+            raise InputError(
+                "option-missing", "An override needs a question and a rating.", "Use --question and --rating."
+            )
+        settle_by_override(project, case, [question_id], rating, reason, author)
+    elif by == "edit":
+        settle_by_edit(project, case, question_id, reason, author)
+    elif by == "dispute":
+        settle_by_dispute(project, case, _judged(project, left, right), reason, author)
+    else:
+        settle_by_comment(project, case, reason, author)
+    return "Resolved. See exam disagreements record."
 
 
 @disagreements.command()
@@ -183,51 +178,47 @@ def settle(
 @click.option("--withdraw-override", is_flag=True, help="Withdraw the override that resolved it too.")
 @author_option
 @sides_options
+@on_project
 def reopen(
     query_id: str,
     passage_id: str,
-    project_path: Path | None,
+    project: Project,
     reason: str,
     question_id: str | None,
     withdraw_override: bool,
     author: str,
     left: Side,
     right: Side,
-) -> None:
+) -> str:
     """Reopen a resolved disagreement."""
-    with opened(project_path) as project:
-        names = [side_name(project, side) for side in (left, right)]
-        done = [
-            one
-            for place, one in settled(project, names[0], names[1]).items()
-            if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
-        ]
-        if not done:
-            raise InputError(
-                "not-settled",
-                f"No resolved disagreement on {passage_id} for {query_id}.",
-                "See exam disagreements record.",
-            )
-        withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
-    tell("Reopened." + (" The override was withdrawn." if withdrawn else ""))
+    names = [side_name(project, side) for side in (left, right)]
+    done = [
+        one
+        for place, one in settled(project, names[0], names[1]).items()
+        if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
+    ]
+    if not done:
+        raise InputError(
+            "not-settled",
+            f"No resolved disagreement on {passage_id} for {query_id}.",
+            "See exam disagreements record.",
+        )
+    withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
+    return "Reopened." + (" The override was withdrawn." if withdrawn else "")
 
 
 @disagreements.command()
 @project_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option
-def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
+@at_most_one(as_csv="--csv", as_json="--json")
+@on_project
+def record(project: Project, as_csv: bool) -> Output:
     """Show all actions on disagreements."""
-    if as_csv and as_json:
-        raise InputError("options-exclude-each-other", "--csv and --json cannot be combined.", "Use one of them.")
-    with opened(project_path) as project:
-        if as_csv:
-            click.echo(record_csv(project), nl=False)
-            return
-        found = record_of_settled(project)
-    print_rows(
-        as_json,
-        {"acts": [asdict(one) for one in found]},
+    if as_csv:
+        return Output().text(record_csv(project))
+    found = record_of_settled(project)
+    return Output({"acts": [asdict(one) for one in found]}).table(
         ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
         [
             (

@@ -12,6 +12,7 @@ import click
 from ..measures import Coefficient
 from ..project import (
     Double,
+    Project,
     assign_double,
     claim_double,
     decline_double,
@@ -38,12 +39,9 @@ from .options import (
     author_option,
     json_option,
     opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
 )
+from .printing import Output, on_project, printed
 
 _QUERY = click.argument("query_id", metavar="QUERY")
 _NUMBER = click.option(
@@ -70,6 +68,7 @@ def double() -> None:
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the draw.")
 @click.option("--adjudicator", help="Person who may adjudicate, besides the organizers.")
 @author_option
+@printed
 def assign(
     query_id: str,
     project_path: Path | None,
@@ -80,14 +79,14 @@ def assign(
     seed: int,
     adjudicator: str | None,
     author: str,
-) -> None:
+) -> str:
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
     if passages and sample is not None:
         raise click.UsageError("--passage and --sample cannot be combined. Use one of them.")
     with opened(project_path) as project:
         chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
         number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
-        tell(_said(next(one for one in doubles(project) if one.key == number)))
+        return _said(next(one for one in doubles(project) if one.key == number))
 
 
 @double.command()
@@ -95,11 +94,11 @@ def assign(
 @_NUMBER
 @project_option
 @author_option
-def claim(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
+@on_project
+def claim(query_id: str, number: int | None, project: Project, author: str) -> str:
     """Join the double assignment of QUERY."""
-    with opened(project_path) as project:
-        claim_double(project, query_id, author, number)
-    tell(f"{author} joined the double assignment of {query_id}. To leave it: exam double decline {query_id}")
+    claim_double(project, query_id, author, number)
+    return f"{author} joined the double assignment of {query_id}. To leave it: exam double decline {query_id}"
 
 
 @double.command()
@@ -108,11 +107,11 @@ def claim(query_id: str, number: int | None, project_path: Path | None, author: 
 @project_option
 @click.option("--reason", default="", help="Reason, shown to organizers.")
 @author_option
-def decline(query_id: str, number: int | None, project_path: Path | None, reason: str, author: str) -> None:
+@on_project
+def decline(query_id: str, number: int | None, project: Project, reason: str, author: str) -> str:
     """Decline or leave the double assignment of QUERY."""
-    with opened(project_path) as project:
-        decline_double(project, query_id, author, reason, number)
-    tell(f"{author} is not in the double assignment of {query_id}. To join it: exam double claim {query_id}")
+    decline_double(project, query_id, author, reason, number)
+    return f"{author} is not in the double assignment of {query_id}. To join it: exam double claim {query_id}"
 
 
 @double.command()
@@ -121,11 +120,11 @@ def decline(query_id: str, number: int | None, project_path: Path | None, reason
 @project_option
 @click.option("--person", required=True, help="Name of the assessor.")
 @author_option
-def release(query_id: str, number: int | None, project_path: Path | None, person: str, author: str) -> None:
+@on_project
+def release(query_id: str, number: int | None, project: Project, person: str, author: str) -> str:
     """Remove an assessor from the double assignment of QUERY."""
-    with opened(project_path) as project:
-        release_double(project, query_id, person, author, number)
-    tell(f"Removed {person} from the double assignment of {query_id}.")
+    release_double(project, query_id, person, author, number)
+    return f"Removed {person} from the double assignment of {query_id}."
 
 
 @double.command()
@@ -133,26 +132,24 @@ def release(query_id: str, number: int | None, project_path: Path | None, person
 @_NUMBER
 @project_option
 @author_option
-def end(query_id: str, number: int | None, project_path: Path | None, author: str) -> None:
+@on_project
+def end(query_id: str, number: int | None, project: Project, author: str) -> str:
     """End the double assignment of QUERY. All its judgments become visible and count."""
-    with opened(project_path) as project:
-        end_double(project, query_id, author, number)
-        rest = sum(one.query_id == query_id for one in doubles(project))
-    tell(f"Ended. Open double assignments of {query_id}: {rest:,}.")
+    end_double(project, query_id, author, number)
+    rest = sum(one.query_id == query_id for one in doubles(project))
+    return f"Ended. Open double assignments of {query_id}: {rest:,}."
 
 
 @double.command(name="list")
 @project_option
 @json_option
-def list_doubles(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_doubles(project: Project) -> Output:
     """List open double assignments and their assessors."""
-    with opened(project_path) as project:
-        found = doubles(project)
-    if as_json:
-        kept = ("query_id", "passages", "wanted", "adjudicator", "people", "reasons")
-        print_json({"doubles": [{"number": one.key} | {name: asdict(one)[name] for name in kept} for one in found]})
-        return
-    print_table(
+    found = doubles(project)
+    kept = ("query_id", "passages", "wanted", "adjudicator", "people", "reasons")
+    records = [{"number": one.key} | {name: asdict(one)[name] for name in kept} for one in found]
+    return Output({"doubles": records}).table(
         ("query", "number", "passages", "wanted", "assessors", "adjudicator"),
         [
             (one.query_id, one.key, "all" if one.passages is None else len(one.passages), one.wanted,
@@ -166,12 +163,11 @@ def list_doubles(project_path: Path | None, as_json: bool) -> None:
 @project_option
 @click.option("--query", "query_id", help="Only this query.")
 @json_option
-def agreement(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
+@on_project
+def agreement(project: Project, query_id: str | None) -> Output:
     """Compare the judgments and ratings of assessors, in pairs and all together."""
-    with opened(project_path) as project:
-        found = between_people(project, query_id)
-    print_rows(
-        as_json,
+    found = between_people(project, query_id)
+    return Output(
         {
             one.kind: {
                 "n": one.n,
@@ -182,7 +178,8 @@ def agreement(project_path: Path | None, query_id: str | None, as_json: bool) ->
                 "pairs": [_pair(pair) for pair in one.pairs],
             }
             for one in found
-        },
+        }
+    ).table(
         ("of", "people", "n", "same", "kappa", "weighted kappa", "alpha"),
         [
             row
@@ -232,13 +229,11 @@ def adjudicate() -> None:
 @click.option("--state", type=click.Choice(get_args(Standing)), help="Only this state. " + "; ".join(
     f"{name}: {about}" for name, about in STANDINGS.items()) + ".")  # fmt: skip
 @json_option
-def list_contested(project_path: Path | None, query_id: str | None, state: Standing | None, as_json: bool) -> None:
+@on_project
+def list_contested(project: Project, query_id: str | None, state: Standing | None) -> Output:
     """List judgments of several assessors, and the decisions; undecided ones first."""
-    with opened(project_path) as project:
-        found = [one for one in contested(project, query_id) if state in (None, one.standing)]
-    print_rows(
-        as_json,
-        {"contested": [_shown(one) for one in found]},
+    found = [one for one in contested(project, query_id) if state in (None, one.standing)]
+    return Output({"contested": [_shown(one) for one in found]}).table(
         ("state", "query", "passage", "question", "judgments", "decision"),
         [
             (
@@ -268,24 +263,24 @@ def _shown(one: Contested) -> dict[str, object]:
 @click.option("--reason", required=True, help="Reason of the decision.")
 @project_option
 @author_option
+@on_project
 def decide_one(
-    query_id: str, passage_id: str, question_id: str | None, value: int, reason: str, project_path: Path | None,
+    query_id: str, passage_id: str, question_id: str | None, value: int, reason: str, project: Project,
     author: str,
-) -> None:  # fmt: skip
+) -> str:  # fmt: skip
     """Adjudicate a passage of QUERY, or one of its questions. Only the decision counts."""
-    with opened(project_path) as project:
-        decide(project, (query_id, passage_id, question_id), value, reason, author)
-    tell("Decided. To withdraw the decision: exam adjudicate undo")
+    decide(project, (query_id, passage_id, question_id), value, reason, author)
+    return "Decided. To withdraw the decision: exam adjudicate undo"
 
 
 @adjudicate.command()
 @_QUERY
 @project_option
 @author_option
-def accept(query_id: str, project_path: Path | None, author: str) -> None:
+@on_project
+def accept(query_id: str, project: Project, author: str) -> str:
     """Accept all equal judgments for QUERY that have no decision yet."""
-    with opened(project_path) as project:
-        tell(f"Recorded: {how_many(accept_agreed(project, query_id, author), 'decisions')}.")
+    return f"Recorded: {how_many(accept_agreed(project, query_id, author), 'decisions')}."
 
 
 @adjudicate.command()
@@ -294,11 +289,11 @@ def accept(query_id: str, project_path: Path | None, author: str) -> None:
 @_QUESTION
 @project_option
 @author_option
-def undo(query_id: str, passage_id: str, question_id: str | None, project_path: Path | None, author: str) -> None:
+@on_project
+def undo(query_id: str, passage_id: str, question_id: str | None, project: Project, author: str) -> str:
     """Withdraw the decision on a passage of QUERY, or on one of its questions."""
-    with opened(project_path) as project:
-        undo_decision(project, (query_id, passage_id, question_id), author)
-    tell("Withdrawn. Adjudication is open again.")
+    undo_decision(project, (query_id, passage_id, question_id), author)
+    return "Withdrawn. Adjudication is open again."
 
 
 @adjudicate.command()
@@ -307,13 +302,13 @@ def undo(query_id: str, passage_id: str, question_id: str | None, project_path: 
 @_QUESTION
 @project_option
 @json_option
-def history(query_id: str, passage_id: str, question_id: str | None, project_path: Path | None, as_json: bool) -> None:
+@on_project
+def history(query_id: str, passage_id: str, question_id: str | None, project: Project) -> Output:
     """List all decisions on a passage of QUERY, or one of its questions, newest first."""
-    with opened(project_path) as project:
-        found = decisions(project, (query_id, passage_id, question_id))
-    print_rows(
-        as_json,
-        {"decisions": [asdict(one) | {"stated_at": f"{one.stated_at:%Y-%m-%dT%H:%M:%S}"} for one in found]},
+    found = decisions(project, (query_id, passage_id, question_id))
+    return Output(
+        {"decisions": [asdict(one) | {"stated_at": f"{one.stated_at:%Y-%m-%dT%H:%M:%S}"} for one in found]}
+    ).table(
         ("when", "who", "value", "reason"),
         [
             (

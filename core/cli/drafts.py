@@ -12,29 +12,31 @@ import click
 from .. import bank
 from ..bank import authors, conflicts, draft_notes, questions, take_back
 from ..errors import InputError
-from .options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
+from ..project import Project
+from .options import author_option, counted, json_option, opened, project_option
+from .printing import Output, on_project, printed
 
 
 @click.command(name="drafts")
 @project_option
 @click.option("--who", metavar="NAME", help="Only changes of this person.")
 @json_option
-def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> None:
+@on_project
+def list_drafts(project: Project, who: str | None) -> Output:
     """List unsaved changes. Save them with exam bank save --author NAME."""
-    with opened(project_path) as project:
-        saved = {question.question_id: question for question in questions(project)}
-        found = [
-            (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
-            for author in authors(project)
-            if who in (None, author)
-            for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
-            for question_id, draft in bank.drafts(project, author).items()
-        ]
-    if as_json:
-        fields = ("author", "question", "done", "conflict")
-        print_json({"drafts": [dict(zip(fields, (by, asdict(q), *rest), strict=True)) for by, q, *rest in found]})
-        return
-    print_table(
+    saved = {question.question_id: question for question in questions(project)}
+    found = [
+        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        for author in authors(project)
+        if who in (None, author)
+        for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
+        for question_id, draft in bank.drafts(project, author).items()
+    ]
+    records = [
+        {"author": by, "question": asdict(question), "done": done, "conflict": crossed}
+        for by, question, done, crossed in found
+    ]
+    return Output({"drafts": records}).table(
         ("author", "question", "change", "conflict", "text"),
         [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
     )
@@ -45,7 +47,8 @@ def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> No
 @click.option("--all", "everything", is_flag=True, help="Discard all unsaved changes of this person.")
 @project_option
 @author_option
-def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path | None, author: str) -> None:
+@printed
+def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path | None, author: str) -> str:
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
     if bool(question_ids) == everything:
         raise InputError("option-missing", "No question was named.", "Name questions, or use --all.")
@@ -53,7 +56,7 @@ def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path 
         mine = bank.drafts(project, author)
         _check(question_ids, mine, f"{author} has no unsaved changes to")
         take_back(project, author, question_ids or None)
-    tell(f"Discarded {counted(len(question_ids) or len(mine), 'change')} of {author}.")
+    return f"Discarded {counted(len(question_ids) or len(mine), 'change')} of {author}."
 
 
 @click.command()
@@ -66,16 +69,14 @@ def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path 
 )
 @project_option
 @author_option
-def settle(
-    question_ids: tuple[str, ...], keep: Literal["mine", "theirs"], project_path: Path | None, author: str
-) -> None:
+@on_project
+def settle(question_ids: tuple[str, ...], keep: Literal["mine", "theirs"], project: Project, author: str) -> str:
     """Resolve conflicts with wordings that another person saved."""
-    with opened(project_path) as project:
-        crossed = [one.mine.question_id for one in conflicts(project, author)]
-        _check(question_ids, crossed, f"{author} has no conflict in")
-        for question_id in question_ids:
-            bank.settle(project, author, question_id, keep)
-    tell(f"Resolved: {counted(len(question_ids), 'question')}. To save your remaining changes: exam bank save")
+    crossed = [one.mine.question_id for one in conflicts(project, author)]
+    _check(question_ids, crossed, f"{author} has no conflict in")
+    for question_id in question_ids:
+        bank.settle(project, author, question_id, keep)
+    return f"Resolved: {counted(len(question_ids), 'question')}. To save your remaining changes: exam bank save"
 
 
 def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:

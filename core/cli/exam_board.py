@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import pipelines
-from ..errors import InputError
 from ..pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
+from ..project import Project
 from ..text import said_interval
 from .options import (
     Whole,
     counted,
     json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
 )
+from .printing import Output, at_most_one, on_project
 
 
 @click.command("exam-board")
@@ -43,8 +38,10 @@ from .options import (
     "--compare", "test", type=click.Choice(TESTS), help="Compare all pairs of examinees by item, with Holm correction."
 )
 @json_option
+@at_most_one(best_of="--best-of", by="--by", test="--compare")
+@on_project
 def exam_board(
-    project_path: Path | None,
+    project: Project,
     query_id: str | None,
     names: tuple[str, ...],
     bank_version: int | None,
@@ -52,29 +49,21 @@ def exam_board(
     by: str | None,
     least: int,
     test: Test | None,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show the exam leaderboard: accuracy of each examinee, with intervals."""
-    if sum(one is not None for one in (best_of, by, test)) > 1:
-        raise InputError(
-            "options-exclude-each-other", "--best-of, --by and --compare cannot be combined.", "Use one of them."
-        )
-    with opened(project_path) as project:
-        found = responses(project, names or None, None, query_id, bank_version)
+    found = responses(project, names or None, None, query_id, bank_version)
     if best_of:
-        _print_grid(found, as_json)
-    elif by:
-        _print_topics(found, least, as_json)
-    elif test:
-        _print_comparisons(pipelines.compare(found, test), test, as_json)
-    else:
-        _print_board(pipelines.exam_board(found), as_json)
+        return _grid(found)
+    if by:
+        return _topics(found, least)
+    if test:
+        return _comparisons(pipelines.compare(found, test), test)
+    return _board(pipelines.exam_board(found))
 
 
-def _print_board(board: list[Row], as_json: bool) -> None:
-    print_rows(
-        as_json,
-        {"students": [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]},
+def _board(board: list[Row]) -> Output:
+    records = [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]
+    return Output({"students": records}).table(
         ("examinee", "accuracy", "95 % interval", "answered", "failed", "not asked", "failed as wrong"),
         [
             (
@@ -97,23 +86,18 @@ def _told(student: str, score: Score) -> dict[str, Any]:
     return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
 
 
-def _print_grid(found: Responses, as_json: bool) -> None:
+def _grid(found: Responses) -> Output:
     board = grid(pipelines.exam_board(found))
     cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
-    print_rows(
-        as_json,
-        {"accuracy": cells, "best": board.best},
+    return Output({"accuracy": cells, "best": board.best}).table(
         ("model", *board.retrievals, "best"),
         [(model, *cells[model].values(), ", ".join(board.best[model]) or None) for model in board.models],
     )
 
 
-def _print_topics(found: Responses, least: int, as_json: bool) -> None:
+def _topics(found: Responses, least: int) -> Output:
     rows = by_topic(found, least)
-    if as_json:
-        print_json({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
-        return
-    print_table(
+    output = Output({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]}).table(
         ("examinee", "topic", "accuracy", "95 % interval", "answers"),
         [
             (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
@@ -122,13 +106,13 @@ def _print_topics(found: Responses, least: int, as_json: bool) -> None:
         ],
     )
     if not rows:
-        tell(f"No topic has {counted(least, 'answer')} of an examinee.")
+        output.note(f"No topic has {counted(least, 'answer')} of an examinee.")
+    return output
 
 
-def _print_comparisons(found: list[Comparison], test: Test, as_json: bool) -> None:
-    print_rows(
-        as_json,
-        {"test": test, "comparisons": [asdict(one) | {"difference": one.difference} for one in found]},
+def _comparisons(found: list[Comparison], test: Test) -> Output:
+    records = [asdict(one) | {"difference": one.difference} for one in found]
+    return Output({"test": test, "comparisons": records}).table(
         ("first", "second", "items", "difference", "only first", "only second", "p", "after Holm"),
         [
             (one.first, one.second, one.items, one.difference, one.only_first, one.only_second, one.p, one.adjusted)

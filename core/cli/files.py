@@ -21,12 +21,12 @@ from .options import (
     at_a_shell,
     json_option,
     opened,
-    print_json,
     project_option,
     required,
     tell,
 )
 from .policy import policy_options
+from .printing import Output
 
 
 @click.command()
@@ -127,16 +127,13 @@ def import_(
                 for problem in error.problems[1:20]:
                     tell(str(problem))
             raise
-    if as_json:
-        notes = [str(note) for note in done.notes]
-        replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
-        print_json({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
-        return
-    for note in done.notes:
-        tell(f"note: {note}")
-    for one in done.replaced:
-        tell(f"{'would replace' if preview else 'replaced'}: {one}")
-    click.echo(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    notes = [str(note) for note in done.notes]
+    replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
+    output = Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
+    output.note(*(f"note: {note}" for note in notes))
+    output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
+    output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    output.print(as_json)
 
 
 def _import_project(folder: Path, path: Path, as_json: bool) -> None:
@@ -145,10 +142,8 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
         found = counts(project)
     finally:
         project.close()
-    if as_json:
-        print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
-    else:
-        tell(f"Created {path}.")
+    output = Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
+    output.note(f"Created {path}.").print(as_json)
 
 
 @click.command()

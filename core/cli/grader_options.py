@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from ..graders import (
 )
 from ..project import Project, current_author
 from .guests import File, text_of
+from .options import gathered_options
 
 
 @dataclass
@@ -60,86 +59,33 @@ class GraderChoice:
         return {named.name: named}
 
 
-def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a grader to a command; it gets them as `chosen`."""
-
-    @functools.wraps(command)
-    def with_grader(
-        *args: Any,
-        grader_name: str,
-        model: str | None,
-        back_end: str | None,
-        base_url: str | None,
-        prompt: str | None,
-        api: str | None,
-        dtype: str | None,
-        num_beams: int | None,
-        normalise: str | None,
-        cue: str | None,
-        settings: tuple[str, ...],
-        examples: Path | None,
-        **others: Any,
-    ) -> Any:
-        named = {
-            "model": model,
-            "back_end": back_end,
-            "base_url": base_url,
-            "prompt": prompt,
-            "api": api,
-            "dtype": dtype,
-            "num_beams": num_beams,
-            "normalise": normalise,
-            "cue": cue,
-        }
-        parameters = {name: value for name, value in named.items() if value is not None}
-        return command(
-            *args, chosen=GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples), **others
-        )
-
-    for option in (
-        click.option(
-            "--examples",
-            type=File(path_type=Path, exists=True, dir_okay=False),
-            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Other parameter of the grader; may be repeated.",
-        ),
-        click.option("--cue", help="Last line for a prompt without one: a text, none or auto."),
-        click.option(
-            "--normalise",
-            type=click.Choice(NORMALISATIONS),
-            help="Divisor of the likelihood of a choice (default: tokens).",
-        ),
-        click.option(
-            "--num-beams",
-            type=click.IntRange(1, MOST_BEAMS),
-            help="Beams of a local model; 1: greedy search.",
-        ),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
-        click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
-        click.option("--prompt", help="Name of the prompt: see exam prompts list."),
-        click.option(
-            "--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."
-        ),
-        click.option(
-            "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
-        ),
-        click.option("--model", help="Name or folder of the model."),
-        click.option(
-            "--grader",
-            "grader_name",
-            default="embedding",
-            show_default=True,
-            help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.",
-        ),
-    ):
-        with_grader = option(with_grader)
-    return with_grader
+def _choice(
+    grader_name: str,
+    model: str | None,
+    back_end: str | None,
+    base_url: str | None,
+    prompt: str | None,
+    api: str | None,
+    dtype: str | None,
+    num_beams: int | None,
+    normalise: str | None,
+    cue: str | None,
+    settings: tuple[str, ...],
+    examples: Path | None,
+) -> GraderChoice:
+    named = {
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "prompt": prompt,
+        "api": api,
+        "dtype": dtype,
+        "num_beams": num_beams,
+        "normalise": normalise,
+        "cue": cue,
+    }
+    parameters = {name: value for name, value in named.items() if value is not None}
+    return GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -151,3 +97,48 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
+
+
+grader_options = gathered_options(
+    "chosen",
+    _choice,
+    click.option(
+        "--grader",
+        "grader_name",
+        default="embedding",
+        show_default=True,
+        help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.",
+    ),
+    click.option("--model", help="Name or folder of the model."),
+    click.option(
+        "--back-end", type=click.Choice(BACK_ENDS), help="transformers: on this computer; openai: at an endpoint."
+    ),
+    click.option("--base-url", help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."),
+    click.option("--prompt", help="Name of the prompt: see exam prompts list."),
+    click.option("--api", type=click.Choice(APIS), help="Endpoint API: chat or plain completions."),
+    click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a local model."),
+    click.option(
+        "--num-beams",
+        type=click.IntRange(1, MOST_BEAMS),
+        help="Beams of a local model; 1: greedy search.",
+    ),
+    click.option(
+        "--normalise",
+        type=click.Choice(NORMALISATIONS),
+        help="Divisor of the likelihood of a choice (default: tokens).",
+    ),
+    click.option("--cue", help="Last line for a prompt without one: a text, none or auto."),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Other parameter of the grader; may be repeated.",
+    ),
+    click.option(
+        "--examples",
+        type=File(path_type=Path, exists=True, dir_okay=False),
+        help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
+    ),
+)
+"""Options of a grader; a command gets them as `chosen`."""

@@ -13,10 +13,11 @@ from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
-from ..project import current_author
+from ..project import Project, current_author
 from .grader_options import GraderChoice, grader_options
 from .guests import File, text_of
-from .options import json_option, opened, print_json, print_rows, print_table, project_option, tell
+from .options import json_option, opened, project_option
+from .printing import Output, on_project, printed
 
 
 @click.group()
@@ -27,19 +28,17 @@ def graders() -> None:
 @graders.command(name="list")
 @project_option
 @json_option
-def list_graders(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_graders(project: Project) -> Output:
     """List graders that have graded, and saved graders.
 
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
-    with opened(project_path) as project:
-        found = list_of_graders(project)
-    if as_json:
-        print_json({"graders": [asdict(one) for one in found]})
-        return
+    found = list_of_graders(project)
+    output = Output({"graders": [asdict(one) for one in found]})
     if not found:
-        tell("No graders yet. To grade with the embedded default grader: exam grade")
-    print_table(
+        output.note("No graders yet. To grade with the embedded default grader: exam grade")
+    return output.table(
         (
             "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
             "default",
@@ -56,22 +55,24 @@ def list_graders(project_path: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @project_option
 @grader_options
-def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
+@on_project
+def save(name: str, project: Project, chosen: GraderChoice) -> Output:
     """Save a grader under NAME. API keys stay in their environment variables."""
-    with opened(project_path) as project:
-        chosen.make(project)
-        grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
-    tell(f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.")
-    tell(f"To grade with it: {grade_command(name)}")
+    chosen.make(project)
+    grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
+    return Output().note(
+        f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.",
+        f"To grade with it: {grade_command(name)}",
+    )
 
 
 @graders.command()
 @click.argument("name")
 @project_option
-def remove(name: str, project_path: Path | None) -> None:
+@on_project
+def remove(name: str, project: Project) -> None:
     """Remove the saved grader NAME. Its grades are kept."""
-    with opened(project_path) as project:
-        remove_named_grader(project, name, current_author())
+    remove_named_grader(project, name, current_author())
 
 
 @graders.command()
@@ -98,33 +99,30 @@ def test(
         grader = chosen.make(project)
         if injections:
             asked, _ = pair_to_try(project, grader.spec, question_id, passage_id)
-            _say_injections(
-                grader.spec.name, try_injections(grader, asked, control=trial_control(project, grader)), as_json
-            )
+            injected = try_injections(grader, asked, control=trial_control(project, grader))
+            _injections(grader.spec.name, injected).print(as_json)
             return
         pair = pair_to_try(project, grader.spec, question_id, passage_id)
         trial = try_pair(grader, *pair, trial_control(project, grader))
-    if as_json:
-        print_json({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
-    else:
-        for exchange in _exchanges(trial):
-            click.echo(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
-        grade = trial.grade
-        click.echo(f"--- result\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
+    output = Output({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
+    for exchange in _exchanges(trial):
+        output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
+    rating = "-" if trial.grade.rating is None else trial.grade.rating
+    output.line(f"--- result\nrating {rating}, {trial.grade.status}")
+    output.print(as_json)
     if trial.grade.status == "failed":
         raise GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
 
 
-def _say_injections(name: str, trial: InjectionTrial, as_json: bool) -> None:
+def _injections(name: str, trial: InjectionTrial) -> Output:
     worked = [one.name for one in trial.worked]
-    if as_json:
-        families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
-        counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
-        print_json({"grader": name, "without": trial.without, **counts, "families": families, "names": worked})
-        return
-    print_table(("injection", "worked", "tried"), [(family, n, of) for family, (n, of) in trial.families.items()])
+    families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
+    counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
+    output = Output({"grader": name, "without": trial.without, **counts, "families": families, "names": worked}).table(
+        ("injection", "worked", "tried"), [(family, n, of) for family, (n, of) in trial.families.items()]
+    )
     without = "failed" if trial.without is None else f"rated {trial.without}"
-    tell(
+    return output.note(
         f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)} of"
         f" {len(trial.ratings)}. Failed: {trial.failed}."
     )
@@ -148,15 +146,12 @@ def prompts() -> None:
 @prompts.command(name="list")
 @project_option
 @json_option
-def list_prompts(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_prompts(project: Project) -> Output:
     """List built-in prompts and prompts of the project."""
-    with opened(project_path) as project:
-        found = list(catalogue.prompts(project).values())
-    print_rows(
-        as_json,
-        {"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]},
-        ("name", "use", "answer", "source"),
-        [(p.name, p.use, p.form, p.source) for p in found],
+    found = list(catalogue.prompts(project).values())
+    return Output({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]}).table(
+        ("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found]
     )
 
 
@@ -164,42 +159,39 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @project_option
 @json_option
-def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
+@on_project
+def show_prompt(name: str, project: Project) -> Output:
     """Show a prompt as YAML. You can edit it and save it under another name."""
-    with opened(project_path) as project:
-        library = catalogue.prompts(project)
+    library = catalogue.prompts(project)
     if name not in library:
         raise unknown_name("unknown-prompt", "prompt", name, library)
-    if as_json:
-        print_json(asdict(library[name]) | {"hash": library[name].hash})
-    else:
-        click.echo(write_prompt(library[name]), nl=False)
+    return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
 
 
 @prompts.command(name="save")
 @click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 @project_option
-def save_prompt(file: Path, project_path: Path | None) -> None:
+@printed
+def save_prompt(file: Path, project_path: Path | None) -> str:
     """Save the prompt of a YAML FILE in the project."""
     prompt = read_prompt(text_of(file), file.name)
     with opened(project_path) as project:
         changed = catalogue.save_prompt(project, prompt, current_author())
-    tell(f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'.")
+    return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
 
 @click.group(invoke_without_command=True)
 @project_option
 @json_option
 @click.pass_context
-def prices(context: click.Context, project_path: Path | None, as_json: bool) -> None:
+@printed
+def prices(context: click.Context, project_path: Path | None) -> Output | None:
     """List or set the prices of models per million tokens."""
     if context.invoked_subcommand is not None:
-        return
+        return None
     with opened(project_path) as project:
         found = catalogue.prices(project)
-    print_rows(
-        as_json,
-        {"prices": {model: asdict(price) for model, price in found.items()}},
+    return Output({"prices": {model: asdict(price) for model, price in found.items()}}).table(
         ("model", "input", "output", "cached", "in a batch"),
         [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
     )
@@ -218,9 +210,9 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
     help="Price of a call in a batch, as a share of the usual price.",
 )
 @project_option
+@on_project
 def set_price(
-    model: str, input_price: float, output_price: float, cached: float | None, batch: float, project_path: Path | None
+    model: str, input_price: float, output_price: float, cached: float | None, batch: float, project: Project
 ) -> None:
     """Set the prices of MODEL per million input and output tokens."""
-    with opened(project_path) as project:
-        catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())
+    catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())

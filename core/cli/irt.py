@@ -31,7 +31,7 @@ from ..measures.item_response import (
 )
 from ..measures.item_response import improve as improve_exam
 from ..pipelines import AnswerTable, answer_table
-from ..study import BankWorth, Examinees, bank_worth
+from ..study import Examinees, bank_worth
 from ..text import first_few, said_interval
 from .guests import File
 from .options import (
@@ -41,12 +41,12 @@ from .options import (
     counted,
     json_option,
     opened,
-    print_json,
-    print_table,
     project_option,
     tell,
+    with_options,
 )
 from .policy import policy_options
+from .printing import Output, printed
 
 T = TypeVar("T")
 
@@ -96,23 +96,34 @@ def _answers_options(command: Command) -> Command:
         chosen = _Answers(table, cast(Model, model), cast(EstimatorName, estimator), seed)
         return command(answers=chosen, **others)
 
-    wrapped: Command = with_answers
-    for option in (
-        click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed."),
-        click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="map", show_default=True,
-                     help="map: most probable parameters. paper: highest likelihood within the bounds of the paper."),
-        click.option("--model", type=click.Choice(MODELS), default="3pl", show_default=True,
-                     help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only."),
-        click.option("--flat", is_flag=True, help="Ignore factors: estimate one ability per examinee."),
-        click.option("--factors", type=File(path_type=Path), metavar="FILE",
-                     help="CSV of examinee properties: column student, then a column per factor."
-                     " Requires answers from a FILE."),
-        click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
-        project_option,
+    return with_options(
+        with_answers,
         _matrix,
-    ):  # fmt: skip
-        wrapped = option(wrapped)
-    return wrapped
+        project_option,
+        click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
+        click.option(
+            "--factors",
+            type=File(path_type=Path),
+            metavar="FILE",
+            help="CSV of examinee properties: column student, then a column per factor. Requires answers from a FILE.",
+        ),
+        click.option("--flat", is_flag=True, help="Ignore factors: estimate one ability per examinee."),
+        click.option(
+            "--model",
+            type=click.Choice(MODELS),
+            default="3pl",
+            show_default=True,
+            help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only.",
+        ),
+        click.option(
+            "--estimator",
+            type=click.Choice(list(ESTIMATORS)),
+            default="map",
+            show_default=True,
+            help="map: most probable parameters. paper: highest likelihood within the bounds of the paper.",
+        ),
+        click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed."),
+    )
 
 
 def _of_file(file: Path, factors: Path | None) -> AnswerTable:
@@ -151,17 +162,15 @@ def irt() -> None:
               help="Bootstrap repeats for the intervals of abilities.")  # fmt: skip
 @click.option("--marginal", is_flag=True, help="Integrate abilities out. For many examinees; ignores factors.")
 @json_option
-def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool) -> None:
+@printed
+def fit_command(answers: _Answers, bootstrap: int, marginal: bool) -> Output:
     """Estimate abilities of examinees and components. Also report the fit."""
     if marginal:
-        _print_marginal(answers, as_json)
-        return
+        return _marginal(answers)
     found = answers.analyse(bootstrap, held_out=True)
-    if as_json:
-        print_json(found.as_dict())
-        return
+    output = Output(found.as_dict())
     told = found.statistics
-    click.echo(
+    output.line(
         f"{counted(len(found.students), 'examinee')}, {counted(len(found.items), 'item')}, model {found.fit.model},"
         f" estimator {found.fit.estimator}: log-likelihood {told.log_likelihood:.3f}, AIC {told.aic:.1f}"
     )
@@ -170,12 +179,11 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
         if told.held_out is None
         else f"; on hidden answers {told.held_out:.3f} (baseline: {told.held_out_baseline:.3f})"
     )
-    click.echo(f"RMSE {told.rmse.mean:.3f} (baseline by examinee accuracy: {told.baseline.mean:.3f}){held}")
-    click.echo()
-    print_table(("fit", "mean", "sd"), told.table)
-    click.echo()
+    output.line(f"RMSE {told.rmse.mean:.3f} (baseline by examinee accuracy: {told.baseline.mean:.3f}){held}")
+    output.line()
+    output.table(("fit", "mean", "sd"), told.table)
     if found.components:
-        print_table(
+        output.table(
             ("factor", "level", "examinees", "accuracy", "ability", "interval", "vs first level", "interval", "note"),
             [
                 (
@@ -192,8 +200,7 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
                 for row in found.components
             ],
         )
-        click.echo()
-    print_table(
+    output.table(
         ("examinee", "answered", "accuracy", "95 % interval", "ability", "interval"),
         [
             (
@@ -207,11 +214,10 @@ def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool
             for row in sorted(found.students, key=lambda row: -row.ability.value)
         ],
     )
-    for remark in found.remarks:
-        tell(remark)
+    return output.note(*found.remarks)
 
 
-def _print_marginal(answers: _Answers, as_json: bool) -> None:
+def _marginal(answers: _Answers) -> Output:
     found = fit_marginal(answers.table.correct, answers.model)
     rows = [
         {"item": item, "d": d, "b": b, "g": g}
@@ -229,40 +235,35 @@ def _print_marginal(answers: _Answers, as_json: bool) -> None:
             answers.table.students, found.theta.tolist(), found.theta_error.tolist(), strict=True
         )
     ]
-    if as_json:
-        print_json(
-            {
-                "model": found.model,
-                "estimator": "marginal",
-                "converged": found.converged,
-                "parameters": found.parameters,
-                "log_likelihood": found.log_likelihood,
-                "items": rows,
-                "students": students,
-            }
-        )
-        return
-    click.echo(
+    output = Output(
+        {
+            "model": found.model,
+            "estimator": "marginal",
+            "converged": found.converged,
+            "parameters": found.parameters,
+            "log_likelihood": found.log_likelihood,
+            "items": rows,
+            "students": students,
+        }
+    )
+    output.line(
         f"{counted(len(students), 'examinee')}, {counted(len(rows), 'item')}, model {found.model}, abilities integrated"
         f" out: log-likelihood {found.log_likelihood:.3f}"
     )
-    print_table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
-    click.echo()
-    print_table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
+    output.table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
+    return output.table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
 
 
 @irt.command("items")
 @_answers_options
 @_by
 @json_option
-def items_command(answers: _Answers, by: str, as_json: bool) -> None:
+@printed
+def items_command(answers: _Answers, by: str) -> Output:
     """List items with their parameters and information, weakest first."""
     found = answers.analyse(0, held_out=False)
     rows = sorted(found.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
-    if as_json:
-        print_json({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks})
-        return
-    print_table(
+    output = Output({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks}).table(
         ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
         [
             (
@@ -280,8 +281,7 @@ def items_command(answers: _Answers, by: str, as_json: bool) -> None:
             for row in rows
         ],
     )
-    for remark in found.remarks:
-        tell(remark)
+    return output.note(*found.remarks)
 
 
 @irt.command("improve")
@@ -291,36 +291,34 @@ def items_command(answers: _Answers, by: str, as_json: bool) -> None:
 @click.option("--steps", type=Whole(1, MOST_DRAWS), default=STEPS, show_default=True, help="Number of steps.")
 @_by
 @json_option
-def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json: bool) -> None:
+@printed
+def improve_command(answers: _Answers, drop: float, steps: int, by: str) -> Output:
     """Propose items to retire, step by step, and show the effect. Nothing is removed."""
     table = answers.table
     found = improve_exam(
         table.correct, design_of(table.students, table.factors), table.items, drop, steps, cast(Criterion, by),
         answers.model, answers.estimator, answers.seed,
     )  # fmt: skip
-    if as_json:
-        said = asdict(found) | {"retire": [asdict(item) for item in found.retire]}
-        said["steps"] = [step | {"curve": step["curve"].tolist()} for step in said["steps"]]
-        print_json(said)
-        return
-    print_table(
+    record = asdict(found) | {"retire": [asdict(item) for item in found.retire]}
+    record["steps"] = [step | {"curve": step["curve"].tolist()} for step in record["steps"]]
+    output = Output(record).table(
         ("items", "information", "rank correlation", "to drop"),
         [(step.items, step.information, step.ranking, len(step.dropped)) for step in found.steps],
     )
-    click.echo()
-    print_table(
+    output.table(
         ("item", "information", "d", "item-rest", "accuracy", "reason"),
         [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in found.retire],
     )
     if found.stopped:
-        tell(f"{found.stopped[0].upper()}{found.stopped[1:]}.")
+        output.note(f"{found.stopped[0].upper()}{found.stopped[1:]}.")
     if held := found.held_out:
         after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
-        tell(
+        output.note(
             f"Cross-check: half of the examinees select {counted(held.dropped, 'item')} ({held.shared} listed above)."
             f" For the other half, information changes from {held.before:.4f} to {held.after:.4f}."
             f" Rank correlation with all items: {after}."
         )
+    return output
 
 
 @irt.command("bank")
@@ -329,23 +327,15 @@ def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json
 @click.option("--passages", is_flag=True, help="Use the passages of the query as examinees instead of the systems.")
 @policy_options
 @json_option
-def bank_command(
-    project_path: Path | None, query_id: str | None, passages: bool, policy: Policy, as_json: bool
-) -> None:
+@printed
+def bank_command(project_path: Path | None, query_id: str | None, passages: bool, policy: Policy) -> Output:
     """Show how well each question separates the best systems, with a suggestion."""
     if passages and query_id is None:
         raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
     with opened(project_path) as project:
         found = bank_worth(project, policy, query_id, examinees)
-    if as_json:
-        print_json(found.as_dict())
-        return
-    _print_bank(found)
-
-
-def _print_bank(found: BankWorth) -> None:
-    print_table(
+    output = Output(found.as_dict()).table(
         ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
         [
             (
@@ -363,6 +353,4 @@ def _print_bank(found: BankWorth) -> None:
         ],
     )
     best = first_few(list(found.abilities)[: found.top], most=10)
-    tell(f"Top {found.top:,} of {len(found.abilities):,} {found.examinees}: {best}.")
-    for remark in found.remarks:
-        tell(remark)
+    return output.note(f"Top {found.top:,} of {len(found.abilities):,} {found.examinees}: {best}.", *found.remarks)

@@ -31,7 +31,8 @@ from ..project import Project, current_author
 from ..tables import disarmed
 from ..text import one_line
 from .guests import File, text_of
-from .options import json_option, opened, print_json, print_table, project_option, tell
+from .options import json_option, project_option, with_options
+from .printing import Output, on_project
 
 ItemsOf = Literal["all", "proposals", "bank"]
 
@@ -61,18 +62,23 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, thresholds=thresholds, **others)
 
-    for name, said in reversed(_BOUNDS.items()):
-        with_filters = click.option(f"--{name.replace('_', '-')}", name, type=float, help=said)(with_filters)
-    with_filters = click.option(
-        "--self-contained/--any-reference",
-        default=None,
-        help="Flag or allow questions that refer to a paper, a study or the documentation. Default: flag.",
-    )(with_filters)
-    return click.option(
-        "--share",
-        type=click.FloatRange(0, 1),
-        help="Largest share of items that each default threshold flags. Default: 0.05.",
-    )(with_filters)
+    bounds = [
+        click.option(f"--{name.replace('_', '-')}", name, type=float, help=said) for name, said in _BOUNDS.items()
+    ]
+    return with_options(
+        with_filters,
+        click.option(
+            "--share",
+            type=click.FloatRange(0, 1),
+            help="Largest share of items that each default threshold flags. Default: 0.05.",
+        ),
+        click.option(
+            "--self-contained/--any-reference",
+            default=None,
+            help="Flag or allow questions that refer to a paper, a study or the documentation. Default: flag.",
+        ),
+        *bounds,
+    )
 
 
 @click.command()
@@ -81,33 +87,31 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--of", type=click.Choice(["all", "proposals", "bank"]), default="all", show_default=True)
 @filter_options
 @json_option
+@on_project
 def check(
-    project_path: Path | None,
+    project: Project,
     query_id: str | None,
     of: ItemsOf,
     thresholds: Callable[[Sequence[Any]], Thresholds],
-    as_json: bool,
-) -> None:
+) -> Output:
     """Check items with filters: print values and broken rules as TSV.
 
     Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5 % of the items. With
     --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
     """
-    with opened(project_path) as project:
-        checked, at = checked_items(project, query_id, of, thresholds)
-    if as_json:
-        print_json({"thresholds": asdict(at), "items": [asdict(one) for one in checked]})
-        return
-    click.echo("\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question")))
+    checked, at = checked_items(project, query_id, of, thresholds)
+    output = Output({"thresholds": asdict(at), "items": [asdict(one) for one in checked]}).line(
+        "\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question"))
+    )
     for one in checked:
         rules = ", ".join(dict.fromkeys(hit.rule for hit in one.hits))
         cells = [named(one.item), state(one.item), one.item.topic, *value_row(one.values), rules, one.item.text]
-        click.echo("\t".join(_cell(cell) for cell in cells))
+        output.line("\t".join(_cell(cell) for cell in cells))
     said = ", ".join(
         f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
     )
     fall = sum(bool(one.hits) for one in checked)
-    tell(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {said or 'none'}.")
+    return output.note(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {said or 'none'}.")
 
 
 @click.command(name="statistics")
@@ -116,21 +120,17 @@ def check(
 @click.option("--filters/--no-filters", default=True, show_default=True, help="Also count items by broken rule.")
 @filter_options
 @json_option
+@on_project
 def exam_statistics(
-    project_path: Path | None,
+    project: Project,
     query_id: str | None,
     filters: bool,
     thresholds: Callable[[Sequence[Any]], Thresholds],
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show statistics of an exam: origin of items, scores reached by guessing, question types and topics."""
-    with opened(project_path) as project:
-        found = exam_items(project, query_id)
-        checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
-        said = statistics(found, making_of(project, query_id), checked)
-    if as_json:
-        print_json(asdict(said))
-        return
+    found = exam_items(project, query_id)
+    checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
+    said = statistics(found, making_of(project, query_id), checked)
     made = said.making
     rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
     rows += [("items", said.items), ("without a key", said.without_key), ("retired", said.retired)]
@@ -143,7 +143,7 @@ def exam_statistics(
     ]
     rows += [(f"  {word}", count) for word, count in said.question_types.items()]
     rows += [(f"topic: {topic or 'none'}", count) for topic, count in said.topics.items()]
-    print_table(("statistic", "value"), [(name, _number(value)) for name, value in rows])
+    return Output(asdict(said)).table(("statistic", "value"), [(name, _number(value)) for name, value in rows])
 
 
 @click.command(name="categories")
@@ -158,29 +158,25 @@ def exam_statistics(
 )
 @click.option("--usual-keywords", is_flag=True, help="Restore the built-in words of Bloom's levels.")
 @json_option
+@on_project
 def item_categories(
-    project_path: Path | None,
+    project: Project,
     query_id: str | None,
     whole_word: bool,
     keywords: Path | None,
     usual_keywords: bool,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Count active items by Bloom level and question type. An item may have several."""
-    with opened(project_path) as project:
-        if keywords is not None or usual_keywords:
-            text = None if keywords is None else text_of(keywords)
-            set_keywords(project, text, current_author(), str(keywords))
-        found = [item for item in exam_items(project, query_id) if item.active]
-        by = categories(project, found, whole_word)
-    if as_json:
-        print_json(by)
-        return
+    if keywords is not None or usual_keywords:
+        text = None if keywords is None else text_of(keywords)
+        set_keywords(project, text, current_author(), str(keywords))
+    found = [item for item in exam_items(project, query_id) if item.active]
+    by = categories(project, found, whole_word)
     rows = []
     for scheme, of_items in by.items():
         every = [name for names in of_items.values() for name in names]
         rows += [(scheme, name, every.count(name)) for name in sorted(set(every), key=lambda one: -every.count(one))]
-    print_table(("by", "category", "items"), rows)
+    return Output(by).table(("by", "category", "items"), rows)
 
 
 def checked_items(

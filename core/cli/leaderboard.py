@@ -21,18 +21,15 @@ from ..leaderboard import (
     leaderboard_per,
 )
 from ..measures import Ties
-from ..project import MEMORY, SPILL
+from ..project import MEMORY, SPILL, Project
 from .options import (
     at_a_shell,
     json_option,
-    opened,
-    print_json,
-    print_table,
     project_option,
     queries_option,
-    tell,
 )
 from .policy import policy_options
+from .printing import Output, on_project, printed
 from .progress import ProgressLines
 
 with_ungraded_option = click.option(
@@ -56,25 +53,21 @@ with_ungraded_option = click.option(
 @with_ungraded_option
 @policy_options
 @json_option
+@on_project
 def leaderboard(
-    project_path: Path | None,
+    project: Project,
     measure: str,
     source: str,
     per: Per,
     queries: bool,
     with_ungraded: bool,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show the leaderboard: systems ordered by a measure, with standard errors."""
-    with opened(project_path) as project:
-        board = leaderboard_per(project, measure, source, policy, per, with_ungraded)
-        said = notice(project, policy) if board.needed else ""
-    if as_json:
-        print_json(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
-        return
+    board = leaderboard_per(project, measure, source, policy, per, with_ungraded)
+    output = Output(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
     if queries:
-        print_table(
+        output.table(
             ("run", "query", board.measure),
             [
                 (s.run, query, board.per_query.get(s.run, {}).get(query))
@@ -82,9 +75,8 @@ def leaderboard(
                 for query in board.query_ids
             ],
         )
-        click.echo()
     spent = [board.lengths.get(s.run) for s in board.systems]
-    print_table(
+    output.table(
         ("rank", "run", board.measure, "std error", "queries", *(("words", "passages") if board.lengths else ())),
         [
             (s.rank, s.run + " *" * (s.run in board.starred), s.score, s.std_error, s.queries)
@@ -94,17 +86,14 @@ def leaderboard(
     )
     if board.reference:
         error = board.reference.std_error
-        tell(
+        output.note(
             f"Reference with score 1: {board.reference.run}"
             + (f" ± {error:.4f}. Systems with * are within this error." if error is not None else ".")
         )
     if (length := board.length_correlation()) is not None:
-        tell(f"Spearman correlation of score and words: {length:z.2f}.")
-    if said:
-        tell(said)
-    _tell_basis(board)
-    if board.says_ungraded:
-        tell(board.says_ungraded)
+        output.note(f"Spearman correlation of score and words: {length:z.2f}.")
+    audited = notice(project, policy) if board.needed else ""
+    return output.note(audited, _basis(board), board.says_ungraded)
 
 
 @click.command("file-leaderboard")
@@ -119,6 +108,7 @@ def leaderboard(
 @with_ungraded_option
 @policy_options
 @json_option
+@printed
 def file_leaderboard(
     grades: str,
     runs: str,
@@ -128,33 +118,30 @@ def file_leaderboard(
     spill: str | None,
     with_ungraded: bool,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show a leaderboard from grades in Parquet files, without a project.
 
     The files may be larger than memory.
     """
     at_a_shell()
-    lines = ProgressLines("queries")
     found = leaderboard_of_files(
         GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
-        lambda done, total: lines.say(done, total, over=done == total), with_ungraded,
+        ProgressLines("queries").count, with_ungraded,
     )  # fmt: skip
-    if as_json:
-        print_json(found.board.as_dict() | {"grades": found.grades, "failed": found.failed, "labels": found.labels})
-        return
-    print_table(
+    counts = {"grades": found.grades, "failed": found.failed, "labels": found.labels}
+    output = Output(found.board.as_dict() | counts).table(
         ("rank", "run", found.board.measure, "std error", "queries"),
         [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
     )
-    tell(f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.")
-    if found.board.says_ungraded:
-        tell(found.board.says_ungraded)
+    return output.note(
+        f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.", found.board.says_ungraded
+    )
 
 
-def _tell_basis(board: Leaderboard) -> None:
-    if board.usable < board.needed:
-        tell(f"Graded: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
+def _basis(board: Leaderboard) -> str:
+    if board.usable >= board.needed:
+        return ""
+    return f"Graded: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%})."
 
 
 @click.command()
@@ -169,8 +156,9 @@ def _tell_basis(board: Leaderboard) -> None:
 @queries_option
 @policy_options
 @json_option
+@on_project
 def correlate(
-    project_path: Path | None,
+    project: Project,
     measure: str,
     against: str,
     against_measure: str | None,
@@ -179,25 +167,18 @@ def correlate(
     within_error: bool,
     queries: QueryChoice,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Correlate a leaderboard with the official leaderboard."""
-    with opened(project_path) as project:
-        found = compare(
-            project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
-        )
-    if as_json:
-        print_json(found.as_dict())
-        return
+    found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries)
+    output = Output(found.as_dict())
     result = found.correlation
-    click.echo(
+    output.line(
         f"{found.board.measure} ({found.board.source}) against {found.official.measure} ({found.official.source})."
         f" Systems: {result.systems}. Ties: {result.ties}."
     )
-    click.echo(found.queries.says)
-    _tell_basis(found.board)
+    output.line(found.queries.says)
+    output.note(_basis(found.board))
     if result.undefined:
-        click.echo(f"Undefined: {result.undefined}")
-        return
+        return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
-    print_table(names, [[getattr(result, name) for name in names]])
+    return output.table(names, [[getattr(result, name) for name in names]])

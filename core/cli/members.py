@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from ..project import ABOUT_ROLES, ROLES, Member, Role, change_member, remove_member, set_member, undo_member
+from ..project import ABOUT_ROLES, ROLES, Member, Project, Role, change_member, remove_member, set_member, undo_member
 from ..text import how_many
 from .options import (
     author_option,
     json_option,
-    opened,
-    print_rows,
     project_option,
-    tell,
 )
+from .printing import Output, on_project
 
 ROLE = click.Choice(ROLES)
 ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."
@@ -34,15 +31,13 @@ def people() -> None:
 @click.option("--name", help="Name for recorded actions. Default: IDENTITY up to the @.")
 @click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; may be repeated.")
 @author_option
-def add(
-    identity: str, project_path: Path | None, role: Role, name: str | None, queries: Sequence[str], author: str
-) -> None:
+@on_project
+def add(identity: str, project: Project, role: Role, name: str | None, queries: Sequence[str], author: str) -> str:
     """Add a person with a role.
 
     IDENTITY is the e-mail address of the login, or the subject from the login provider.
     """
-    with opened(project_path) as project:
-        tell(_said(set_member(project, identity, role, author, name, queries or None)))
+    return _said(set_member(project, identity, role, author, name, queries or None))
 
 
 @people.command()
@@ -53,53 +48,50 @@ def add(
 @click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; may be repeated.")
 @click.option("--all-queries", is_flag=True, help="Remove the limit to queries.")
 @author_option
+@on_project
 def change(
     identity: str,
-    project_path: Path | None,
+    project: Project,
     role: Role | None,
     name: str | None,
     queries: Sequence[str],
     all_queries: bool,
     author: str,
-) -> None:
+) -> str:
     """Change the role, name or queries of IDENTITY."""
-    with opened(project_path) as project:
-        now = change_member(project, identity, author, role, name, queries or None, all_queries)
-        tell(_said(now))
+    return _said(change_member(project, identity, author, role, name, queries or None, all_queries))
 
 
 @people.command()
 @click.argument("identity")
 @project_option
 @author_option
-def remove(identity: str, project_path: Path | None, author: str) -> None:
+@on_project
+def remove(identity: str, project: Project, author: str) -> str:
     """Remove the role of IDENTITY. Recorded actions stay."""
-    with opened(project_path) as project:
-        remove_member(project, identity, author)
-    tell(f"Removed the role of {identity}. To undo: exam people undo {identity}")
+    remove_member(project, identity, author)
+    return f"Removed the role of {identity}. To undo: exam people undo {identity}"
 
 
 @people.command()
 @click.argument("identity")
 @project_option
 @author_option
-def undo(identity: str, project_path: Path | None, author: str) -> None:
+@on_project
+def undo(identity: str, project: Project, author: str) -> str:
     """Undo the last change to the role of IDENTITY."""
-    with opened(project_path) as project:
-        now = undo_member(project, identity, author)
-    tell(_said(now) if now else f"{identity} has no role.")
+    now = undo_member(project, identity, author)
+    return _said(now) if now else f"{identity} has no role."
 
 
 @people.command(name="list")
 @project_option
 @json_option
-def list_people(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_people(project: Project) -> Output:
     """List people, their roles and the queries of assessors."""
-    with opened(project_path) as project:
-        found = project.members().values()
-    print_rows(
-        as_json,
-        {"people": [vars(one) for one in found]},
+    found = project.members().values()
+    return Output({"people": [vars(one) for one in found]}).table(
         ("identity", "name", "role", "queries"),
         [
             (one.identity, one.name, one.role, " ".join(one.queries) if one.queries is not None else "all")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import cast
 
 import click
 
-from ..errors import InputError
 from ..labels import Policy, Skipped
 from ..leaderboard import QueryChoice
 from ..measures import Ties
+from ..project import Project
 from ..study import (
     COEFFICIENTS,
     META_MEASURES,
@@ -29,13 +28,10 @@ from .options import (
     Whole,
     counted,
     json_option,
-    opened,
-    print_json,
-    print_table,
     project_option,
     queries_option,
-    tell,
 )
+from .printing import Output, at_most_one, on_project
 
 _MARKS = {"best": "*", "near": "+", "poor": "-"}
 
@@ -130,8 +126,10 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular.")
 @click.option("--tsv", is_flag=True, help="Print tab-separated values.")
 @json_option
+@at_most_one(latex="--latex", tsv="--tsv", as_json="--json")
+@on_project
 def meta(
-    project_path: Path | None,
+    project: Project,
     against: tuple[str, ...],
     names: tuple[str, ...],
     measures: tuple[str, ...],
@@ -151,19 +149,12 @@ def meta(
     queries: QueryChoice,
     latex: bool,
     tsv: bool,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Correlate graders and other sources with the official leaderboard.
 
     Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each measure has a column
     for Spearman, Kendall and tau_AP.
     """  # fmt: skip
-    if latex + tsv + as_json > 1:
-        raise InputError(
-            "options-exclude-each-other",
-            "--latex, --tsv and --json cannot be combined.",
-            "Use one of them.",
-        )
     policy = Policy(
         weighted=not unweighted,
         overrides=not no_overrides,
@@ -171,27 +162,24 @@ def meta(
         skipped=cast(Skipped, skipped),
     )
     shown = coefficients or COEFFICIENTS
-    with opened(project_path) as project:
-        rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
-        found = meta_table(
-            project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
-            within_error, samples, queries=queries,
-        )  # fmt: skip
-    if as_json:
-        print_json(found.as_dict())
-    elif latex or tsv:
-        click.echo(meta_latex(found, shown) if latex else meta_tsv(found, shown), nl=False)
-    else:
-        print_table(
-            ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
-            [
-                (row.name, row.min_rating, row.queries, *(_text(cell, name) for cell in row.cells for name in shown))
-                for row in found.rows
-            ],
-        )
-        tell(caption(found, "marked *", "marked +", "marked -"))
-        for reason, where in found.reasons().items():
-            tell(f"{UNDEFINED} {reason} ({counted(len(where), 'cell')})")
+    rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
+    found = meta_table(
+        project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
+        within_error, samples, queries=queries,
+    )  # fmt: skip
+    if latex:
+        return Output().text(meta_latex(found, shown))
+    if tsv:
+        return Output().text(meta_tsv(found, shown))
+    output = Output(found.as_dict()).table(
+        ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
+        [
+            (row.name, row.min_rating, row.queries, *(_text(cell, name) for cell in row.cells for name in shown))
+            for row in found.rows
+        ],
+    )
+    reasons = [f"{UNDEFINED} {reason} ({counted(len(where), 'cell')})" for reason, where in found.reasons().items()]
+    return output.note(caption(found, "marked *", "marked +", "marked -"), *reasons)
 
 
 def _text(cell: Cell, name: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,33 @@ def _of_this_project(context: click.Context, option: click.Parameter, path: Path
             "Remove --project. The token selects the project.",
         )
     return path
+
+
+def with_options(command: Command, *options: Command) -> Command:
+    """Add options to a command; its help lists them in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def gathered_options(name: str, make: Callable[..., Any], *options: Command) -> Command:
+    """Options whose values a command gets as one argument.
+
+    Args:
+        name: of the argument.
+        make: makes it from the values; its parameters have the names of the options.
+    """
+    parts = signature(make).parameters
+
+    def with_gathered_options(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_argument(*args: Any, **given: Any) -> Any:
+            value = make(**{part: given.pop(part) for part in parts})
+            return command(*args, **{name: value}, **given)
+
+        return with_options(with_argument, *options)
+
+    return with_gathered_options
 
 
 def json_option(command: Command) -> Command:
@@ -186,7 +215,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows in columns: numbers to the right, text to the left, `-` for what is missing."""
+    """Print rows in columns, as `table_lines` has them."""
+    for line in table_lines(header, rows):
+        click.echo(line, nl=False)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """The lines of a table: numbers to the right, text to the left, `-` for missing values."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
@@ -195,7 +230,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             text.rjust(width) if to_right else text.ljust(width)
             for text, width, to_right in zip(line, widths, right, strict=True)
         ]
-        click.echo("  ".join(texts).rstrip())
+        yield "  ".join(texts).rstrip() + "\n"
 
 
 def print_rows(as_json: bool, value: Any, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
 
 from ..errors import InputError, unknown_name
 from ..labels import Policy
-from ..project import find_source, pooled_queries, run_names, sources
+from ..project import Project, find_source, pooled_queries, run_names, sources
 from ..review import NONE, Filters, State, search
-from .options import Whole, json_option, opened, print_json, print_table, project_option, tell
+from .options import Whole, json_option, project_option
 from .policy import policy_options
+from .printing import Output, on_project
 
 
 class _Value(click.ParamType[int | Literal["none"]]):
@@ -51,8 +51,9 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.option("--page", type=Whole(1), default=1, show_default=True, help="Page number.")
 @policy_options
 @json_option
+@on_project
 def passages(
-    project_path: Path | None,
+    project: Project,
     words: str,
     query_id: str | None,
     has_label: int | Literal["none"] | None,
@@ -70,29 +71,24 @@ def passages(
     limit: int,
     page: int,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """List pooled passages with WORDS in their text or id. Options narrow the list."""
-    with opened(project_path) as project:
-        if query_id is not None and query_id not in pooled_queries(project):
-            raise InputError("no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status.")
-        if run is not None and run not in run_names(project):
-            raise unknown_name("unknown-run", "run", run, run_names(project))
-        if judgment is not None or flagged or source is not None:
-            source = find_source(project, source or "judgments")
-        else:
-            source = next(iter(sources(project)), None)
-        if unjudged_by is not None:
-            unjudged_by = find_source(project, unjudged_by)
-        filters = Filters(
-            query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
-            assigned_to, speaking,
-        )  # fmt: skip
-        found = search(project, policy, filters, limit, page)
-    if as_json:
-        print_json({"total": found.total, "page": found.page, "passages": [asdict(row) for row in found.rows]})
-        return
-    print_table(
+    if query_id is not None and query_id not in pooled_queries(project):
+        raise InputError("no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status.")
+    if run is not None and run not in run_names(project):
+        raise unknown_name("unknown-run", "run", run, run_names(project))
+    if judgment is not None or flagged or source is not None:
+        source = find_source(project, source or "judgments")
+    else:
+        source = next(iter(sources(project)), None)
+    if unjudged_by is not None:
+        unjudged_by = find_source(project, unjudged_by)
+    filters = Filters(
+        query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
+        assigned_to, speaking,
+    )  # fmt: skip
+    found = search(project, policy, filters, limit, page)
+    output = Output({"total": found.total, "page": found.page, "passages": [asdict(row) for row in found.rows]}).table(
         ("query", "passage", "label", "judgment", "failed", "ungraded", "text"),
         [
             (row.query_id, row.passage_id, row.label, row.judgment, row.failed, row.ungraded, row.excerpt)
@@ -100,4 +96,4 @@ def passages(
         ],
     )
     judged = "" if source is None else f" Source of the judgments: {source}."
-    tell(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.{judged}")
+    return output.note(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.{judged}")

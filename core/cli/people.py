@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
 from .. import labels
 from ..labels import overrides, write_withdrawal
-from ..project import assessed, judging, source_of
+from ..project import Project, assessed, judging, source_of
 from .options import (
     Whole,
     author_option,
     counted,
     json_option,
-    opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
 )
+from .printing import Output, on_project
 
 
 @click.group()
@@ -38,46 +33,43 @@ def override() -> None:
 @click.option("--reason", required=True, help="Why the grader's rating is wrong.")
 @author_option
 @json_option
+@on_project
 def set_override(
     question_id: str,
     passage_id: str,
     rating: int,
-    project_path: Path | None,
+    project: Project,
     reason: str,
     author: str,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
-    with opened(project_path) as project:
-        key = labels.override(project, question_id, passage_id, rating, reason, author)
-    if as_json:
-        print_json({"override": key})
-    else:
-        tell(f"Saved override {key}. To withdraw it: exam override withdraw {key}")
+    key = labels.override(project, question_id, passage_id, rating, reason, author)
+    return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam override withdraw {key}")
 
 
 @override.command()
 @click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="OVERRIDE...")
 @project_option
 @author_option
-def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
+@on_project
+def withdraw(keys: tuple[int, ...], project: Project, author: str) -> str:
     """Withdraw overrides. The grader's ratings count again, and the history keeps the overrides."""
-    with opened(project_path) as project, project.transaction() as cursor:
+    with project.transaction() as cursor:
         for key in keys:
             write_withdrawal(cursor, key, author)
-    tell(f"Withdrew {counted(len(keys), 'override')}.")
+    return f"Withdrew {counted(len(keys), 'override')}."
 
 
 @override.command()
 @click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="OVERRIDE...")
 @project_option
 @author_option
-def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
+@on_project
+def confirm(keys: tuple[int, ...], project: Project, author: str) -> str:
     """Confirm overrides for the new wording of a reworded question."""
-    with opened(project_path) as project:
-        for key in keys:
-            labels.confirm(project, key, author)
-    tell(f"Confirmed {counted(len(keys), 'override')} for the current wording.")
+    for key in keys:
+        labels.confirm(project, key, author)
+    return f"Confirmed {counted(len(keys), 'override')} for the current wording."
 
 
 @override.command(name="list")
@@ -86,17 +78,13 @@ def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> No
 @click.option("--who", "who", metavar="NAME", help="Only overrides by this person.")
 @click.option("--stale", is_flag=True, help="Only overrides whose question was reworded later.")
 @json_option
-def list_overrides(
-    project_path: Path | None, query_id: str | None, who: str | None, stale: bool, as_json: bool
-) -> None:
+@on_project
+def list_overrides(project: Project, query_id: str | None, who: str | None, stale: bool) -> Output:
     """List the current overrides, newest first."""
-    with opened(project_path) as project:
-        found = overrides(project, query_id)
-    found = [one for one in found if (one.stale or not stale) and (who is None or one.author == who)]
-    if as_json:
-        print_json({"overrides": [asdict(one) for one in found]})
-        return
-    print_table(
+    found = [
+        one for one in overrides(project, query_id) if (one.stale or not stale) and (who is None or one.author == who)
+    ]
+    output = Output({"overrides": [asdict(one) for one in found]}).table(
         ("override", "query", "question", "passage", "rating", "stale", "author", "reason"),
         [
             (
@@ -113,9 +101,10 @@ def list_overrides(
         ],
     )
     if waiting := [str(one.key) for one in found if one.stale]:
-        tell(
+        output.note(
             f"To confirm the stale overrides: exam override confirm {shlex.join(waiting)}. You can also withdraw them."
         )
+    return output
 
 
 @click.group()
@@ -130,11 +119,11 @@ def judge() -> None:
 @project_option
 @click.option("--note", default="", help="Reason for the judgment, kept in the history.")
 @author_option
-def set_judgment(query_id: str, passage_id: str, value: int, project_path: Path | None, note: str, author: str) -> None:
+@on_project
+def set_judgment(query_id: str, passage_id: str, value: int, project: Project, note: str, author: str) -> str:
     """Judge PASSAGE for QUERY, from 0 to 3. This replaces your earlier judgment."""
-    with opened(project_path) as project:
-        judging.judge(project, query_id, passage_id, value, author, note)
-    tell(f"Saved judgment {value} under source '{source_of(author)}'.")
+    judging.judge(project, query_id, passage_id, value, author, note)
+    return f"Saved judgment {value} under source '{source_of(author)}'."
 
 
 @judge.command(name="withdraw")
@@ -142,11 +131,11 @@ def set_judgment(query_id: str, passage_id: str, value: int, project_path: Path 
 @click.argument("passage_id", metavar="PASSAGE")
 @project_option
 @author_option
-def withdraw_judgment(query_id: str, passage_id: str, project_path: Path | None, author: str) -> None:
+@on_project
+def withdraw_judgment(query_id: str, passage_id: str, project: Project, author: str) -> str:
     """Withdraw your judgment of PASSAGE for QUERY. The history keeps it."""
-    with opened(project_path) as project:
-        judging.withdraw(project, query_id, passage_id, author)
-    tell("Judgment withdrawn.")
+    judging.withdraw(project, query_id, passage_id, author)
+    return "Judgment withdrawn."
 
 
 @judge.command(name="list")
@@ -154,16 +143,14 @@ def withdraw_judgment(query_id: str, passage_id: str, project_path: Path | None,
 @click.option("--query", "query_id", help="Only judgments of this query.")
 @click.option("--who", metavar="NAME", help="Only judgments by this assessor.")
 @json_option
-def list_judgments(project_path: Path | None, query_id: str | None, who: str | None, as_json: bool) -> None:
+@on_project
+def list_judgments(project: Project, query_id: str | None, who: str | None) -> Output:
     """List the judgments that assessors made in this project.
 
     To get imported judgments, use exam export qrels.
     """
-    with opened(project_path) as project:
-        found = assessed(project, query_id, who)
-    print_rows(
-        as_json,
-        {"judgments": [asdict(one) for one in found]},
+    found = assessed(project, query_id, who)
+    return Output({"judgments": [asdict(one) for one in found]}).table(
         ("assessor", "query", "passage", "value"),
         [(one.author, one.query_id, one.passage_id, one.value) for one in found],
     )

@@ -50,6 +50,10 @@ class ProgressLines:
             self.said, self.wait = now, self.wait * GROWTH
             click.echo(f"exam: {self._line(done, total, rate, now, over)}", err=True)
 
+    def count(self, done: int, total: int) -> None:
+        """Print how far work is that ends with its last thing, as `say` does."""
+        self.say(done, total, over=done == total)
+
     def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:
         if rate is None:
             rate = done / (now - self.started) if now > self.started else 0.0

@@ -10,15 +10,14 @@ import click
 from ..audit import circularity
 from ..catalogue import find_grader
 from ..errors import InputError
-from ..project import run_sizes, state_families, stated_families
+from ..project import Project, run_sizes, state_families, stated_families
 from .options import (
     author_option,
     json_option,
     opened,
-    print_rows,
     project_option,
-    tell,
 )
+from .printing import Output, on_project, printed
 
 
 @click.group()
@@ -29,17 +28,15 @@ def runs() -> None:
 @runs.command(name="list")
 @project_option
 @json_option
-def list_runs(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_runs(project: Project) -> Output:
     """List runs with their size and model families."""
-    with opened(project_path) as project:
-        stated = stated_families(project, "run")
-        rows = [
-            {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
-            for run, queries, passages in run_sizes(project)
-        ]
-    print_rows(
-        as_json,
-        {"runs": rows},
+    stated = stated_families(project, "run")
+    rows = [
+        {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
+        for run, queries, passages in run_sizes(project)
+    ]
+    return Output({"runs": rows}).table(
         ("run", "queries", "passages", "model families"),
         [
             (row["run"], row["queries"], row["passages"], None if row["families"] is None else _said(row["families"]))
@@ -60,6 +57,7 @@ def _said(families: Any) -> str:
 @click.option("--questions", is_flag=True, help="Set the families of the questions in the bank.")
 @click.option("--grader", help="Set the families of this grader.")
 @author_option
+@printed
 def families(
     names: tuple[str, ...],
     project_path: Path | None,
@@ -68,7 +66,7 @@ def families(
     questions: bool,
     grader: str | None,
     author: str,
-) -> None:
+) -> Output:
     """Set the model families of RUNs, of the questions, or of a grader."""
     if bool(families) == none:
         raise InputError(
@@ -85,5 +83,4 @@ def families(
             state_families(project, "questions", "", families, author)
         if grader is not None:
             state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
-        for warning in circularity(project).warnings:
-            tell(f"warning: {warning}")
+        return Output().note(*(f"warning: {warning}" for warning in circularity(project).warnings))

@@ -26,13 +26,11 @@ from .options import (
     counted,
     json_option,
     opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
     required,
     tell,
 )
+from .printing import Output, printed
 
 
 @click.command()
@@ -46,26 +44,15 @@ def check(project_path: Path | None, as_json: bool) -> None:
     with opened(project_path) as project:
         found = look_at_everything(project)
     wrong = [one for findings in found.values() for one in findings]
-    if as_json:
-        print_json(
-            {
-                "sound": not wrong,
-                "checks": [
-                    {"name": one.name, "says": one.says, "findings": [vars(each) for each in found[one.name]]}
-                    for one in CHECKS
-                ],
-            }
-        )
-    else:
-        print_table(
-            ("check", "result", "rule"),
-            [
-                (one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says)
-                for one in CHECKS
-            ],
-        )
-        for each in wrong:
-            tell(f"{each.check}: {each}")
+    records = [
+        {"name": one.name, "says": one.says, "findings": [vars(each) for each in found[one.name]]} for one in CHECKS
+    ]
+    output = Output({"sound": not wrong, "checks": records}).table(
+        ("check", "result", "rule"),
+        [(one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says) for one in CHECKS],
+    )
+    output.note(*(f"{each.check}: {each}" for each in wrong))
+    output.print(as_json)
     if wrong:
         raise ProjectError(
             "check-failed",
@@ -92,6 +79,7 @@ def check(project_path: Path | None, as_json: bool) -> None:
 @click.option("--list", "listing", is_flag=True, help="List existing backups and make none.")
 @author_option
 @json_option
+@printed
 def backup(
     project_path: Path | None,
     output: Path | None,
@@ -99,8 +87,7 @@ def backup(
     every: int | None,
     listing: bool,
     author: str,
-    as_json: bool,
-) -> None:
+) -> Output | str:
     """Back up a project to a new file.
 
     The copy is read completely before it gets its name. Existing files are never overwritten.
@@ -119,37 +106,25 @@ def backup(
     if listing:
         path = required(project_path)
         # Nothing of the project is opened for that, so it needs no server.
-        _print_list([*list_backups(path, output), *set_aside(path)], as_json)
-        return
+        found = [*list_backups(path, output), *set_aside(path)]
+        return Output({"backups": [_told(one) for one in found]}).table(
+            ("made at", "MB", "reason", "file"),
+            [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
+        )
     with opened(project_path) as project:
         if every is not None:
             wanted = Schedule(every) if keep is None else Schedule(every, keep)
             set_schedule(project, wanted, author)
-            tell(
-                f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
-                if wanted.hours
-                else "Scheduled backups are off."
-            )
-            return
+            if not wanted.hours:
+                return "Scheduled backups are off."
+            return f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
         made = make_backup(project, output, keep)
-    if as_json:
-        print_json(_told(made))
-    else:
-        click.echo(str(made.path))
-        tell(f"To restore it: exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(project_path))}")
+    restoring = f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(project_path))}"
+    return Output(_told(made)).line(str(made.path)).note(f"To restore it: {restoring}")
 
 
 def _told(made: Backup) -> dict[str, object]:
     return {"path": str(made.path), "made_at": made.made_at, "bytes": made.size, "why": made.why}
-
-
-def _print_list(found: list[Backup], as_json: bool) -> None:
-    print_rows(
-        as_json,
-        {"backups": [_told(one) for one in found]},
-        ("made at", "MB", "reason", "file"),
-        [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
-    )
 
 
 @click.command()

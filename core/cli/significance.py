@@ -11,8 +11,9 @@ from ..labels import Policy
 from ..leaderboard import DEFAULT_MEASURE, leaderboard
 from ..measures import PERMUTATIONS
 from ..study import CORRECTIONS, TESTS, Correction, Test, compare_systems
-from .options import MOST_DRAWS, Whole, json_option, opened, print_json, print_table, project_option, tell
+from .options import MOST_DRAWS, Whole, json_option, opened, project_option
 from .policy import policy_options
+from .printing import Output, printed
 
 
 @click.command()
@@ -30,6 +31,7 @@ from .policy import policy_options
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Random seed of the randomisation test.")
 @policy_options
 @json_option
+@printed
 def significance(
     project_path: Path | None,
     measure: str,
@@ -40,29 +42,26 @@ def significance(
     permutations: int,
     seed: int,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show which systems differ significantly from the best system or from a baseline."""
     with opened(project_path) as project:
         board = leaderboard(project, measure, source, policy)
     rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
     against = baseline or next((system.run for system in board.systems), None)
-    if as_json:
-        print_json(
-            {
-                "measure": board.measure,
-                "source": board.source,
-                "policy": board.policy.as_dict(),
-                "test": test,
-                "correction": correction,
-                "baseline": against,
-                "systems": [row.as_dict() for row in rows],
-            }
-        )
-        return
-    click.echo(f"{board.measure} ({board.source}), baseline {against}, test {test}, correction {correction}")
+    output = Output(
+        {
+            "measure": board.measure,
+            "source": board.source,
+            "policy": board.policy.as_dict(),
+            "test": test,
+            "correction": correction,
+            "baseline": against,
+            "systems": [row.as_dict() for row in rows],
+        }
+    )
+    output.line(f"{board.measure} ({board.source}), baseline {against}, test {test}, correction {correction}")
     answers = {True: "yes", False: "no", None: None}
-    print_table(
+    output.table(
         ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),
         [
             (r.run, r.difference, answers[r.error_bars_overlap], r.queries, r.p, r.corrected, answers[r.differs],
@@ -70,5 +69,4 @@ def significance(
             for r in rows
         ],
     )  # fmt: skip
-    if board.says_ungraded:
-        tell(board.says_ungraded)
+    return output.note(board.says_ungraded)

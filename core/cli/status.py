@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..bank import counts, judged_queries, speaking_passages
 from ..project import Project, asked_models
-from .options import json_option, opened, print_json, print_table, project_option
+from .options import json_option, project_option
+from .printing import Output, on_project
 
 if TYPE_CHECKING:
     from ..grading import Bill
@@ -26,19 +26,18 @@ def _bills(project: Project) -> list[Bill]:
 @click.command()
 @project_option
 @json_option
-def status(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def status(project: Project) -> Output:
     """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
-    with opened(project_path) as project:
-        speaking = len(speaking_passages(project))
-        found = {**counts(project), **judged_queries(project).as_dict()}
-        paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
-    if as_json:
-        print_json({**found, "passages that speak to the grader": speaking, "bills": [asdict(bill) for bill in paid]})
-        return
-    print_table(("content", "count"), [*found.items(), ("passages that address the grader", speaking)])
+    speaking = len(speaking_passages(project))
+    found = {**counts(project), **judged_queries(project).as_dict()}
+    paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
+    bills = [asdict(bill) for bill in paid]
+    output = Output({**found, "passages that speak to the grader": speaking, "bills": bills}).table(
+        ("content", "count"), [*found.items(), ("passages that address the grader", speaking)]
+    )
     if paid:
-        click.echo()
-        print_table(
+        output.table(
             ("job", "grader", "state", "calls", "estimated", "tokens", "estimated", "off by", "cost", "estimated"),
             [
                 (
@@ -56,3 +55,4 @@ def status(project_path: Path | None, as_json: bool) -> None:
                 for bill in paid
             ],
         )
+    return output

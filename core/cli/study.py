@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ..catalogue import find_grader, how_to_grade
@@ -16,14 +14,11 @@ from .options import (
     Whole,
     counted,
     json_option,
-    opened,
-    print_json,
-    print_table,
     project_option,
     queries_option,
-    tell,
 )
 from .policy import policy_options
+from .printing import Output, on_project
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _run_option = click.option("--run", "runs", multiple=True, help="Only this run; may be repeated.")
@@ -36,20 +31,21 @@ _run_option = click.option("--run", "runs", multiple=True, help="Only this run; 
 @_run_option
 @policy_options
 @json_option
-def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: Policy, as_json: bool) -> None:
+@on_project
+def curve(project: Project, max_k: int, runs: tuple[str, ...], policy: Policy) -> Output:
     """Show coverage by the number of passages read: EXAM-Cover@k for every k."""
-    with opened(project_path) as project:
-        found = cover_curves(project, policy, max_k, runs or None)
-    if as_json:
-        print_json(found.as_dict())
-        return
+    found = cover_curves(project, policy, max_k, runs or None)
+    output = Output(found.as_dict())
     shown = [k for k in _SHOWN if k < max_k] + [max_k]
-    print_table(
+    output.table(
         ("run", *(f"@{k}" for k in shown)),
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
     )
     if max_k > found.pool_depth:
-        tell(f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them.")
+        output.note(
+            f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
+        )
+    return output
 
 
 @click.command()
@@ -65,8 +61,9 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
 @queries_option
 @policy_options
 @json_option
+@on_project
 def selection(
-    project_path: Path | None,
+    project: Project,
     against: str,
     top_k: int,
     measures: tuple[str, ...],
@@ -74,27 +71,21 @@ def selection(
     unreadable_no: bool,
     queries: QueryChoice,
     policy: Policy,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Compare a grader with judgments: relevant passages, and the best system by each measure."""
-    with opened(project_path) as project:
-        found = select(
-            project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
-        )
-    if as_json:
-        print_json(found.as_dict())
-        return
-    click.echo(f"{found.grader} compared with {found.against}, top {found.top_k}")
-    click.echo(_verdicts_line(found.verdicts, unreadable_no))
-    print_table(
+    found = select(
+        project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
+    )
+    output = Output(found.as_dict()).line(f"{found.grader} compared with {found.against}, top {found.top_k}")
+    output.line(_verdicts_line(found.verdicts, unreadable_no))
+    output.table(
         ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
         [
             (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
             for name, c in [("all runs", found.overall), *found.per_run.items()]
         ],
     )
-    click.echo()
-    print_table(
+    output.table(
         ("measure", "best by grader", "best by judgments", "same choice", "pearson"),
         [
             (
@@ -107,12 +98,12 @@ def selection(
             for choice in found.choices
         ],
     )
-    click.echo(
+    output.line(
         f"Pearson over all measures and systems: {found.pearson:z.4f}"
         if found.pearson is not None
         else f"undefined: {found.undefined}"
     )
-    click.echo(found.queries.says)
+    return output.line(found.queries.says)
 
 
 def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
@@ -132,30 +123,28 @@ def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
               help="Passages to list for grading next, per run.")  # fmt: skip
 @policy_options
 @json_option
-def unjudged(
-    project_path: Path | None, runs: tuple[str, ...], top_k: int | None, listed: int, policy: Policy, as_json: bool
-) -> None:
+@on_project
+def unjudged(project: Project, runs: tuple[str, ...], top_k: int | None, listed: int, policy: Policy) -> Output:
     """Show how much of each run has a label or a judgment. Passages to grade next are listed."""
-    with opened(project_path) as project:
-        found = find_unjudged(project, policy, top_k, runs or None, listed)
-        hints = {run.run: _hint(project, policy, run) for run in found.to_grade}
-    if as_json:
-        print_json(found.as_dict())
-        return
-    print_table(
+    found = find_unjudged(project, policy, top_k, runs or None, listed)
+    output = Output(found.as_dict()).table(
         ("run", "source", f"Judged@{found.top_k}", "judged", "of"),
         [(share.run, share.source, share.judged, share.known, share.top) for share in found.shares],
     )
     for run in found.to_grade:
         if run.ungraded or run.failed:
-            tell(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hints[run.run]}")
+            hint = _hint(project, policy, run)
+            output.note(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hint}")
         if run.not_pooled:
-            tell(
+            output.note(
                 f"{run.run}: {counted(run.not_pooled, 'passage')} not pooled. The pool ends at rank {found.pool_depth}."
                 f" Run: exam pool --depth {found.top_k}"
             )
         if run.without_text:
-            tell(f"{run.run}: {counted(run.without_text, 'passage')} without text. Run: exam import passages FILE")
+            output.note(
+                f"{run.run}: {counted(run.without_text, 'passage')} without text. Run: exam import passages FILE"
+            )
+    return output
 
 
 def _hint(project: Project, policy: Policy, run: ToGrade) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +22,9 @@ from .options import (
     counted,
     json_option,
     opened,
-    print_json,
-    print_rows,
-    print_table,
     project_option,
-    tell,
 )
+from .printing import Output, on_project, printed
 from .progress import ProgressLines
 
 _file = click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
@@ -38,10 +35,6 @@ def target() -> None:
     """Query live targets: search and RAG endpoints."""
 
 
-def _read(file: Path) -> Target:
-    return read_target(text_of(file), file.name)
-
-
 @target.command("freeze")
 @_file
 @project_option
@@ -49,60 +42,51 @@ def _read(file: Path) -> Target:
 @click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
 @click.option("--allow-failed", is_flag=True, help="Keep the snapshot even if queries failed.")
 @json_option
-def freeze(
-    file: Path, project_path: Path | None, name: str, queries: tuple[str, ...], allow_failed: bool, as_json: bool
-) -> None:
+@printed
+def freeze(file: Path, project_path: Path | None, name: str, queries: tuple[str, ...], allow_failed: bool) -> Output:
     """Query the endpoint that FILE describes, and record its results as a run or as responses.
 
     If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
     """
-    asked = _read(file)
+    asked = read_target(text_of(file), file.name)
     with opened(project_path) as project:
         found = _freeze(project, asked, name, queries or None, allow_failed)
-    if as_json:
-        print_json(asdict(found))
-    else:
-        _say(found)
+    return Output(asdict(found)).note(*_summary(found))
 
 
 def _freeze(project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool) -> Frozen:
     # Who runs a command names the address and the variable of its key together, in the file that they give it.
     with acting(naming(asked.url, asked.key_variable or None)):
-        return pipelines.freeze(project, asked, name, current_author(), queries, allow_failed, _watch())
+        return pipelines.freeze(
+            project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count
+        )
 
 
-def _watch() -> Callable[[int, int], None]:
-    lines = ProgressLines("queries")
-    return lambda done, total: lines.say(done, total, over=done == total)
-
-
-def _say(found: Frozen) -> None:
+def _summary(found: Frozen) -> Iterator[str]:
     for query_id, reason in list(found.failed.items())[:10]:
-        tell(f"exam: {query_id} failed: {reason}")
+        yield f"exam: {query_id} failed: {reason}"
     kept = " and ".join(filter(None, (found.run, found.system)))
     if found.before:
-        tell(f"Queries answered earlier and not sent again: {found.before:,}.")
-    tell(
+        yield f"Queries answered earlier and not sent again: {found.before:,}."
+    yield (
         f"Queries answered: {found.answered:,} of {found.queries:,}, {found.empty:,} with no results,"
         f" {len(found.failed):,} failed. Saved as {kept}."
     )
     if found.changed:
-        tell(f"{counted(found.changed, 'passage')} changed: same id, new text.")
+        yield f"{counted(found.changed, 'passage')} changed: same id, new text."
 
 
 @target.command("list")
 @project_option
 @json_option
-def list_(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_(project: Project) -> Output:
     """List snapshots of targets, newest first.
 
     To complete an open snapshot, run exam target freeze again with its name.
     """
-    with opened(project_path) as project:
-        found = freezes(project)
-    print_rows(
-        as_json,
-        {"freezes": [asdict(one) | {"open": one.open} for one in found]},
+    found = freezes(project)
+    return Output({"freezes": [asdict(one) | {"open": one.open} for one in found]}).table(
         ("name", "target", "started", "by", "queries", "failed", "state"),
         [
             (
@@ -123,11 +107,11 @@ def list_(project_path: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @project_option
 @author_option
-def drop(name: str, project_path: Path | None, author: str) -> None:
+@on_project
+def drop(name: str, project: Project, author: str) -> str:
     """Discard the open snapshot NAME and its answers so far. Saved runs stay."""
-    with opened(project_path) as project:
-        came = drop_freeze(project, name, author)
-    tell(f"{name}: open snapshot discarded, with {counted(came, 'answer')}.")
+    came = drop_freeze(project, name, author)
+    return f"{name}: open snapshot discarded, with {counted(came, 'answer')}."
 
 
 @target.command("watch")
@@ -160,7 +144,7 @@ def watch(
     as_json: bool,
 ) -> None:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
-    asked = _read(file)
+    asked = read_target(text_of(file), file.name)
     with opened(project_path) as project:
         if since not in run_names(project):
             raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam target freeze.")
@@ -173,11 +157,10 @@ def watch(
             )
         fall = measure_fall(project, since, found.run, measure, source, level=level)
         changes = diff_of_runs(project, since, found.run, asked.k)
-    if as_json:
-        print_json({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)})
-    else:
-        _say(found)
-        _say_fall(fall, len(changes))
+    output = Output({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)}).note(
+        *_summary(found), _fall(fall, len(changes))
+    )
+    output.print(as_json)
     if fall.fell:
         raise GradingError(
             "measure-fell",
@@ -186,9 +169,9 @@ def watch(
         )
 
 
-def _say_fall(fall: Fall, changed: int) -> None:
+def _fall(fall: Fall, changed: int) -> str:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
-    tell(
+    return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
         f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance}, {fall.queries:,} queries)."
         f" Queries with different top results: {changed:,}."
@@ -201,13 +184,10 @@ def _say_fall(fall: Fall, changed: int) -> None:
 @project_option
 @click.option("--depth", type=Whole(1), default=10, show_default=True, help="Ranks to compare.")
 @json_option
-def diff(before: str, after: str, project_path: Path | None, depth: int, as_json: bool) -> None:
+@on_project
+def diff(before: str, after: str, project: Project, depth: int) -> Output:
     """List queries whose top results or answers differ between two runs, largest difference first."""
-    with opened(project_path) as project:
-        found = diff_of_runs(project, before, after, depth)
-    if as_json:
-        print_json({"queries": [asdict(one) for one in found]})
-        return
+    found = diff_of_runs(project, before, after, depth)
     rows: list[tuple[Any, ...]] = [
         (
             one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved),
@@ -215,4 +195,6 @@ def diff(before: str, after: str, project_path: Path | None, depth: int, as_json
         )
         for one in found
     ]  # fmt: skip
-    print_table(("query", "overlap", "removed", "added", "moved", "answer"), rows)
+    return Output({"queries": [asdict(one) for one in found]}).table(
+        ("query", "overlap", "removed", "added", "moved", "answer"), rows
+    )

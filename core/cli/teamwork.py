@@ -11,8 +11,8 @@ import click
 
 from ..catalogue import graders
 from ..labels import Policy, basis, progress
+from ..project import Project, mark_done, set_due, set_guidelines
 from ..project import guidelines as guidelines_of
-from ..project import mark_done, set_due, set_guidelines
 from ..review import my_work
 from ..text import how_many
 from .guests import File, text_of
@@ -20,12 +20,9 @@ from .options import (
     author_option,
     counted,
     json_option,
-    opened,
-    print_json,
-    print_rows,
     project_option,
-    tell,
 )
+from .printing import Output, on_project
 
 
 @click.group()
@@ -37,24 +34,24 @@ def work() -> None:
 @project_option
 @author_option
 @json_option
-def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
+@on_project
+def list_work(project: Project, author: str) -> Output:
     """List the queries of --author, with progress and the next step.
 
     If --author works on the whole project, all queries with a pool are listed.
     """
-    with opened(project_path) as project:
-        member = next((one for one in project.members().values() if one.name == author), None)
-        found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
-        listed = my_work(project, author, member.theirs if member else None, found)
+    member = next((one for one in project.members().values() if one.name == author), None)
+    found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
+    listed = my_work(project, author, member.theirs if member else None, found)
     today = date.today()
-    print_rows(
-        as_json,
+    return Output(
         {
             "work": [
                 {**asdict(one), "next": one.next.said, "due": one.due and one.due.isoformat(), "late": one.late(today)}
                 for one in listed
             ]
-        },
+        }
+    ).table(
         ("query", "questions", "judged", "pooled", "due", "done", "next"),
         [
             (
@@ -77,37 +74,35 @@ def list_work(project_path: Path | None, author: str, as_json: bool) -> None:
 @click.option("--by", "day", type=click.DateTime(["%Y-%m-%d"]), help="Due date. Without it, the due date is removed.")
 @click.option("--person", help="Only for this person. Default: all assessors of the query.")
 @author_option
-def due(
-    queries: Sequence[str], project_path: Path | None, day: datetime | None, person: str | None, author: str
-) -> None:
+@on_project
+def due(queries: Sequence[str], project: Project, day: datetime | None, person: str | None, author: str) -> str:
     """Set or remove the due date of queries."""
-    with opened(project_path) as project:
-        set_due(project, queries, None if day is None else day.date(), author, person)
-    tell(f"{how_many(len(queries), 'queries')}: {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}.")
+    set_due(project, queries, None if day is None else day.date(), author, person)
+    return f"{how_many(len(queries), 'queries')}: {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}."
 
 
 @work.command()
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
 @project_option
 @author_option
-def done(queries: Sequence[str], project_path: Path | None, author: str) -> None:
+@on_project
+def done(queries: Sequence[str], project: Project, author: str) -> str:
     """Mark your queries as done."""
-    with opened(project_path) as project:
-        for query in queries:
-            mark_done(project, query, True, author)
-    tell(f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY")
+    for query in queries:
+        mark_done(project, query, True, author)
+    return f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY"
 
 
 @work.command()
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
 @project_option
 @author_option
-def reopen(queries: Sequence[str], project_path: Path | None, author: str) -> None:
+@on_project
+def reopen(queries: Sequence[str], project: Project, author: str) -> str:
     """Mark your queries as not done."""
-    with opened(project_path) as project:
-        for query in queries:
-            mark_done(project, query, False, author)
-    tell(f"{how_many(len(queries), 'queries')} reopened.")
+    for query in queries:
+        mark_done(project, query, False, author)
+    return f"{how_many(len(queries), 'queries')} reopened."
 
 
 @click.group()
@@ -119,15 +114,14 @@ def guidelines() -> None:
 @project_option
 @click.option("--query", "query_id", help="Also show the guidelines of this query.")
 @json_option
-def show(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
+@on_project
+def show(project: Project, query_id: str | None) -> Output:
     """Show the guidelines of the project and of a query."""
-    with opened(project_path) as project:
-        found = guidelines_of(project, query_id)
-    if as_json:
-        print_json(asdict(found))
-        return
+    found = guidelines_of(project, query_id)
+    output = Output(asdict(found))
     for text in filter(None, (found.project, found.query)):
-        click.echo(text)
+        output.line(text)
+    return output
 
 
 @guidelines.command(name="set")
@@ -135,9 +129,9 @@ def show(project_path: Path | None, query_id: str | None, as_json: bool) -> None
 @project_option
 @click.option("--query", "query_id", help="Only for this query. Default: the whole project.")
 @author_option
-def set_(file: Path, project_path: Path | None, query_id: str | None, author: str) -> None:
+@on_project
+def set_(file: Path, project: Project, query_id: str | None, author: str) -> str:
     """Set guidelines from a text FILE (- for standard input). An empty file removes them."""
-    with opened(project_path) as project:
-        text = text_of(file)
-        set_guidelines(project, text, author, query_id)
-    tell(f"Guidelines saved, {counted(len(text.strip()), 'character')}. The earlier version stays on record.")
+    text = text_of(file)
+    set_guidelines(project, text, author, query_id)
+    return f"Guidelines saved, {counted(len(text.strip()), 'character')}. The earlier version stays on record."
