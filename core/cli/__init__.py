@@ -25,7 +25,8 @@ from .guests import guest
 from .through import Elsewhere, go_through
 
 COMMANDS = {
-    "files": ("init", "demo", "import", "export"),
+    "new_project": ("init",),
+    "files": ("demo", "import", "export"),
     "status": ("status",),
     "bank": ("bank",),
     "grade": ("plan", "grade", "grade-plan", "ingest"),
@@ -63,25 +64,89 @@ COMMANDS = {
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
 
-SECTIONS = {
-    "Main commands": (
-        "init", "demo", "import", "generate", "bank", "grade", "status", "leaderboard", "correlate", "export", "check",
-        "serve",
-    ),
-    "Collection": ("runs", "responses", "gold", "passages", "pool", "vectors"),
-    "Questions and graders": ("proposals", "graders", "prompts", "prices"),
-    "Grading jobs": ("plan", "batch", "jobs", "failures", "grade-plan", "ingest"),
-    "Judgments and review": (
-        "work", "guidelines", "judge", "override", "double", "adjudicate", "agreement", "disagreements", "changes",
-    ),
-    "Evaluation studies": (
-        "audit", "meta", "significance", "curve", "selection", "unjudged", "file-leaderboard", "publications",
-    ),
-    "Generated answers": ("answers", "reteval", "target"),
-    "Multiple-choice exams": ("items", "students", "sit", "exam-board", "irt"),
-    "People and history": ("people", "token", "activity", "bring-back", "backup", "restore"),
-}  # fmt: skip
-"""The sections of the help: every command is in one of them. The first has the main job, in the order of work."""
+SECTIONS: dict[str, dict[str, str]] = {
+    "Main commands": {
+        "init": "Create a new, empty project.",
+        "demo": "Create and grade a demo project.",
+        "import": "Import files.",
+        "generate": "Draft questions with a model.",
+        "bank": "List, edit, save, compare and restore versions of the question bank.",
+        "grade": "Grade the ungraded pairs.",
+        "status": (
+            "Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."
+        ),
+        "leaderboard": "Show the leaderboard: systems ordered by a measure, with standard errors.",
+        "correlate": "Correlate a leaderboard with the official leaderboard.",
+        "export": "Export qrels, leaderboards, other files or the whole project.",
+        "check": "Check a project's integrity: file, keys, values, hashes, revisions, publications.",
+        "serve": "Start the app in the browser.",
+    },
+    "Collection": {
+        "runs": "List runs, and set the model families that they use.",
+        "responses": "List the systems with imported responses, and the length and citations of the responses.",
+        "gold": "Show the gold passages, or use those of RUN.",
+        "passages": "List pooled passages with WORDS in their text or id.",
+        "pool": "Show the pool depth and the number of pooled passages, or set the depth.",
+        "vectors": "Count the cached vectors of the embedding grader, or delete them.",
+    },
+    "Questions and graders": {
+        "proposals": "List, edit, accept and reject questions and answer keys that models drafted.",
+        "graders": "List, save, test and remove graders.",
+        "prompts": "List, show and save prompts.",
+        "prices": "List or set the prices of models per million tokens.",
+    },
+    "Grading jobs": {
+        "plan": "Plan a grading job: count the pairs already graded, failed and to grade.",
+        "batch": "List, fetch and cancel the batches of calls that exam grade --batch sent.",
+        "jobs": "List grading jobs with their progress and result, newest first.",
+        "failures": "List the pairs that a grader failed to grade, with the reason and the model's answer.",
+        "grade-plan": "Grade a plan on a Ray cluster, without a project.",
+        "ingest": "Import answers or grades for a file of exam plan -o.",
+    },
+    "Judgments and review": {
+        "work": "List the queries of an assessor, and set due dates and progress.",
+        "guidelines": "Show and set the guidelines for assessors, for the project or one query.",
+        "judge": "Set, withdraw and list assessors' judgments of how relevant a passage is to a query.",
+        "override": "Set, confirm, withdraw and list overrides.",
+        "double": "Assign queries to several assessors who judge them blindly.",
+        "adjudicate": "Adjudicate passages and questions with judgments of several assessors.",
+        "agreement": "Compare labels with judgments: cross table and agreement coefficients.",
+        "disagreements": "List, resolve and reopen disagreements, and show their history.",
+        "changes": "Compare labels and systems before and after a change.",
+    },
+    "Evaluation studies": {
+        "audit": "Correct the grader's leaderboard with judgments of a random sample.",
+        "meta": "Correlate graders and other sources with the official leaderboard.",
+        "significance": "Show which systems differ significantly from the best system or from a baseline.",
+        "curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
+        "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
+        "unjudged": "Show how much of each run has a label or a judgment.",
+        "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
+        "publications": "List the publications, newest first.",
+    },
+    "Generated answers": {
+        "answers": "Generate, import, list and grade answers from retrieved or gold passages.",
+        "reteval": "Compare retrievers by LLM-retEval, Recall, Precision and F1.",
+        "target": "Query live targets: search and RAG endpoints.",
+    },
+    "Multiple-choice exams": {
+        "items": "Generate, check, accept, retire, import and count exam items.",
+        "students": "Add and list examinees: models with a mode of context, and rules without a model.",
+        "sit": "Run the exam: examinees answer their unanswered items.",
+        "exam-board": "Show the exam leaderboard: accuracy of each examinee, with intervals.",
+        "irt": "Fit item response models: abilities of examinees, information of items.",
+    },
+    "People and history": {
+        "people": "Manage the roles of people on a shared server: viewer, assessor, organizer.",
+        "token": "Create, list and revoke tokens for the API of the server.",
+        "activity": "List the actions of all people, newest first.",
+        "bring-back": "Restore the data that an action replaced.",
+        "backup": "Back up a project to a new file.",
+        "restore": "Restore a project from BACKUP.",
+    },
+}
+"""The sections of the help, the main job first, in the order of work. Each summary is that of the command itself, kept
+here so that the help loads no command."""
 
 
 _UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
@@ -105,10 +170,9 @@ class _OnDemand(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.list_commands(ctx)))
-        for section, names in SECTIONS.items():
-            commands = ((name, self.get_command(ctx, name)) for name in names)
+        for section, summaries in SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(width), one.get_short_help_str(100)) for name, one in commands if one])
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -1,4 +1,4 @@
-"""Commands that make a project, bring files in and take files out."""
+"""Commands that make the demo, bring files in and take files out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..exchange import IMPORTERS, Options, import_files, import_project, make_de
 from ..formats import Source
 from ..labels import Policy
 from ..locations import projects_folder
-from ..project import create, current_author
+from ..project import current_author
 from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from .guests import File
 from .options import (
@@ -27,14 +27,6 @@ from .options import (
 )
 from .policy import policy_options
 from .printing import Output
-
-
-@click.command()
-@project_option
-def init(project_path: Path | None) -> None:
-    """Create a new, empty project."""
-    create(required(project_path)).close()
-    tell(f"Created {project_path}.")
 
 
 @click.command()

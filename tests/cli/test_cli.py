@@ -464,6 +464,24 @@ def test_the_help_has_every_command_in_one_section_and_the_main_job_first(exam: 
     assert sorted(listed) == cli.cli.list_commands(click.Context(cli.cli))
     shown = re.findall(r"^  ([a-z-]+) +\S", exam("--help").out, re.M)
     assert [name for name in shown if name in listed] == listed
+    for name, summary in [pair for summaries in SECTIONS.values() for pair in summaries.items()]:
+        command = cli.cli.get_command(click.Context(cli.cli), name)
+        assert command is not None and command.get_short_help_str(100) == summary
+
+
+def test_the_help_loads_no_command_and_no_model():
+    words = "import sys; from exam_workbench.cli import main; sys.argv[1:] = ['--help']"
+    seen = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{words}; {seen}; main()"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    loaded = set(ran.stderr.split())
+    assert ran.returncode == 0 and "exam_workbench.cli" in loaded
+    assert not loaded & {f"exam_workbench.cli.{module}" for module in cli.COMMANDS}
+    assert not loaded & {"exam_workbench.graders", "numpy", "pandas", "scipy", "pyarrow", "torch", "transformers", "openai", "streamlit"}
 
 
 def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
