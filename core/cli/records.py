@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,38 +12,34 @@ from ..catalogue import find_grader, how_to_grade
 from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
 from ..jobs import jobs as recorded_jobs
-from ..project import Job, current_author, pool_depth, set_pool_depth
-from .options import Whole, json_option, opened, print_json, print_rows, print_table, project_option, tell
+from ..project import Job, Project, current_author, pool_depth, set_pool_depth
+from .options import Whole, json_option, project_option
+from .printing import Output, on_project
 
 
 @click.command()
 @project_option
 @click.option("--depth", type=Whole(1), help="Set the pool depth (passages per run and query) and rebuild the pool.")
 @json_option
-def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
+@on_project
+def pool(project: Project, depth: int | None) -> Output:
     """Show the pool depth and the number of pooled passages, or set the depth."""
-    with opened(project_path) as project:
-        if depth is not None:
-            with project.transaction() as cursor:
-                set_pool_depth(cursor, depth, current_author())
-        found = {
-            "depth": project.read(pool_depth),
-            "passages": counts(project)["pooled passages"],
-        }
-    print_rows(as_json, found, ("what", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
+    if depth is not None:
+        with project.transaction() as cursor:
+            set_pool_depth(cursor, depth, current_author())
+    found = {"depth": project.read(pool_depth), "passages": counts(project)["pooled passages"]}
+    return Output(found).table(("what", "count"), list(found.items()))
 
 
 @click.command()
 @project_option
 @click.option("--limit", type=Whole(1), default=20, show_default=True, help="List the newest N jobs.", metavar="N")
 @json_option
-def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
+@on_project
+def jobs(project: Project, limit: int) -> Output:
     """List grading jobs with their progress and result, newest first."""
-    with opened(project_path) as project:
-        found = recorded_jobs(project, "grading")[:limit]
-    print_rows(
-        as_json,
-        {"jobs": [_as_dict(job) for job in found]},
+    found = recorded_jobs(project, "grading")[:limit]
+    return Output({"jobs": [_as_dict(job) for job in found]}).table(
         ("job", "started", "grader", "state", "pairs", "graded", "failed", "by", "message"),
         [
             (
@@ -83,34 +78,29 @@ def _as_dict(job: Job) -> dict[str, Any]:
 @click.option("--reason", help="Only pairs with this reason.")
 @click.option("--limit", type=Whole(1), default=20, show_default=True, help="List at most N pairs.", metavar="N")
 @json_option
+@on_project
 def failures(
-    project_path: Path | None,
+    project: Project,
     grader_name: str | None,
     bank_version: int | None,
     defaulted: bool,
     reason: str | None,
     limit: int,
-    as_json: bool,
-) -> None:
+) -> Output:
     """List the pairs that a grader failed to grade, with the reason and the model's answer."""
     which: Which = "defaulted" if defaulted else "failed"
-    with opened(project_path) as project:
-        grader = find_grader(project, grader_name)
-        version = check_version(project, bank_version)
-        told = reasons(project, grader, which, version)
-        pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
-        again = how_to_grade(project, grader.spec, "--only-failed")
-    if as_json:
-        print_json({"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]})
-        return
-    print_table(("reason", "pairs"), told)
-    click.echo()
-    print_table(
+    grader = find_grader(project, grader_name)
+    version = check_version(project, bank_version)
+    told = reasons(project, grader, which, version)
+    pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
+    again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
+    value = {"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]}
+    output = Output(value).table(("reason", "pairs"), told)
+    output.table(
         ("query", "passage", "question", "answer"),
         [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
     )
-    if told and not defaulted:
-        tell(f"To retry these pairs: {again.removeprefix('Run: ')}")
+    return output.note(f"To retry these pairs: {again}") if told and not defaulted else output
 
 
 def _one_line(raw: str | None) -> str | None:
@@ -123,16 +113,14 @@ def _one_line(raw: str | None) -> str | None:
 @click.command()
 @project_option
 @json_option
-def publications(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def publications(project: Project) -> Output:
     """List the publications, newest first.
 
     With --json, print their manifests, from which you can reproduce them.
     """
-    with opened(project_path) as project:
-        found = published(project)
-    print_rows(
-        as_json,
-        {"publications": found},
+    found = published(project)
+    return Output({"publications": found}).table(
         ("publication", "published at", "by", "grader", "bank", "lines", "note"),
         [
             (
