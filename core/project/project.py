@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import duckdb
 
-from ..errors import EngineError
+from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
 from . import blinds
 from .acting import Acting
@@ -433,6 +433,10 @@ def close_projects() -> None:
     close_all()
 
 
+LONGEST_AUTHOR = 256
+"""The most characters of a person's name. With a prefix it is the name of a source, which may have twice as many."""
+
+
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     """Record who did what, in the transaction that does it.
 
@@ -445,13 +449,21 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
 
     Raises:
         NotAllowed: somebody is logged in, and it is not their name.
+        InputError: the name of the author is too long.
     """
     if (name := SPEAKING.get()) is not None:
         check_author(name, author)
+    who = as_name(author)
+    if len(who) > LONGEST_AUTHOR:
+        raise InputError(
+            "name-too-long",
+            f"The author's name has {len(who):,} characters ({one_line(who, 40)}).",
+            f"Use at most {LONGEST_AUTHOR}.",
+        )
     rows = cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
         # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
-        [as_name(author), act, clean_text(json.dumps(detail, ensure_ascii=False))],
+        [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],
     ).fetchall()
     return int(rows[0][0])
 

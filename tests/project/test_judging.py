@@ -66,6 +66,14 @@ def test_a_judgment_goes_into_a_source_named_after_the_assessor(graded: Project)
     assert judged_pairs(graded, "ann") == {("q1", "p2")}
 
 
+def test_a_name_that_no_source_can_have_judges_nothing(graded: Project) -> None:
+    with refusal("name-too-long", "257"):
+        judge(graded, "q1", "p2", 2, "a" * 257)
+    assert source_of("a" * 257) not in sources(graded)
+    judge(graded, "q1", "p2", 2, "a" * 256)
+    assert source_of("a" * 256) in sources(graded)
+
+
 def test_what_an_assessor_judged_is_an_official_board_like_any_other(graded: Project) -> None:
     for passage, value in (("p1", 3), ("p2", 2), ("p3", 0)):
         judge(graded, "q1", passage, value, "ann")
