@@ -50,11 +50,11 @@ from .options import (
     json_option,
     opened,
     print_json,
-    print_table,
     project_option,
     tell,
 )
 from .patience import patience_option
+from .printing import Output, on_project
 from .progress import ProgressLines, tell_of_calls
 
 
@@ -209,11 +209,10 @@ def import_(project_path: Path | None, files: tuple[Path, ...], name: str | None
 @answers.command("list")
 @project_option
 @json_option
-def list_(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def list_(project: Project) -> Output:
     """List generators, models of answer checks, and their jobs."""
-    with opened(project_path) as project:
-        found = pipelines.answering_so_far(project)
-        known = jobs(project, "generating", "comparing")
+    found = pipelines.answering_so_far(project)
     listed = [
         {
             "key": job.key, "role": "generator" if job.kind == "generating" else "judge", "name": job.name,
@@ -221,12 +220,9 @@ def list_(project_path: Path | None, as_json: bool) -> None:
             "message": job.message, "author": job.author, "started_at": job.started_at, "ended_at": job.ended_at,
             "calls": job.calls, "cost": job.cost,
         }
-        for job in known
+        for job in jobs(project, "generating", "comparing")
     ]  # fmt: skip
-    if as_json:
-        print_json({"models": [asdict(one) for one in found], "jobs": listed})
-        return
-    print_table(
+    output = Output({"models": [asdict(one) for one in found], "jobs": listed}).table(
         ("role", "name", "model", "prompt", "written", "failed"),
         [(one.role, one.name, one.model or None, one.prompt or None, one.written, one.failed) for one in found],
     )
@@ -235,8 +231,8 @@ def list_(project_path: Path | None, as_json: bool) -> None:
         for one in listed
     ]
     if rows:
-        click.echo()
-        print_table(("job", "role", "name", "state", "planned", "done", "failed", "calls"), rows)
+        output.table(("job", "role", "name", "state", "planned", "done", "failed", "calls"), rows)
+    return output
 
 
 @answers.command("retrieve")

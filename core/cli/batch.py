@@ -11,10 +11,11 @@ from ..catalogue import remember_settings
 from ..errors import GradingError
 from ..grading import Request, Standing, call_batches, cancel, follow, outcome, send, step, waiting_jobs
 from ..jobs import jobs
-from ..project import current_author
+from ..project import Project, current_author
 from .grader_options import GraderChoice, grader_options
 from .guests import close_unfinished, pause
-from .options import counted, json_option, opened, print_json, print_rows, project_option, tell
+from .options import counted, json_option, opened, print_json, project_option, tell
+from .printing import Output, on_project
 from .progress import tell_of_calls
 
 
@@ -42,14 +43,12 @@ def batch() -> None:
 @batch.command()
 @project_option
 @json_option
-def status(project_path: Path | None, as_json: bool) -> None:
+@on_project
+def status(project: Project) -> Output:
     """List the open batches with their state at the last check."""
-    with opened(project_path) as project:
-        waiting = jobs(project, "grading", state="waiting")
-        found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
-    print_rows(
-        as_json,
-        {"batches": [{"grader": job.name, **asdict(one)} for job, one in found]},
+    waiting = jobs(project, "grading", state="waiting")
+    found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+    return Output({"batches": [{"grader": job.name, **asdict(one)} for job, one in found]}).table(
         ("job", "grader", "batch", "state", "calls", "done", "message"),
         [
             (

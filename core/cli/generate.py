@@ -19,6 +19,7 @@ from ..jobs import Caps, job_control
 from ..project import Project, current_author
 from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from .patience import patience_option
+from .printing import Output, on_project
 from .progress import ProgressLines, tell_of_calls
 
 
@@ -135,26 +136,23 @@ def proposals() -> None:
 )
 @click.option("--near", is_flag=True, help="Also mark near-duplicates, by the embedding model.")
 @json_option
-def list_(project_path: Path | None, query: str | None, state: str, near: bool, as_json: bool) -> None:
+@on_project
+def list_(project: Project, query: str | None, state: str, near: bool) -> Output:
     """List proposals with their origin and the questions that they repeat."""
-    with opened(project_path) as project:
-        found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
-        repeats = {
-            key: mark
-            for query_id in dict.fromkeys(one.query_id for one in found)
-            for key, mark in marks(project, current_author(), query_id, near).items()
-        }
-    if as_json:
-        rows = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
-        print_json({"proposals": rows})
-    else:
-        print_table(
-            ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
-            [
-                (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
-                for one in found
-            ],
-        )
+    found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    repeats = {
+        key: mark
+        for query_id in dict.fromkeys(one.query_id for one in found)
+        for key, mark in marks(project, current_author(), query_id, near).items()
+    }
+    value = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+    return Output({"proposals": value}).table(
+        ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
+        [
+            (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
+            for one in found
+        ],
+    )
 
 
 def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:

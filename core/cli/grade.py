@@ -44,11 +44,11 @@ from .options import (
     json_option,
     opened,
     print_json,
-    print_table,
     project_option,
     tell,
 )
 from .patience import patience_option
+from .printing import Output, printed
 from .progress import ProgressLines, tell_of_calls
 
 LOOK_SECONDS = 0.2
@@ -114,6 +114,7 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
     help="Answers to earlier calls, to write follow-up calls; may be repeated.",
 )
 @json_option
+@printed
 def plan(
     project_path: Path | None,
     chosen: GraderChoice,
@@ -121,8 +122,7 @@ def plan(
     bank_version: int | None,
     output: Path | None,
     answers: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+) -> Output:
     """Plan a grading job: count the pairs already graded, failed and to grade."""
     if answers and output is None:
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
@@ -137,15 +137,14 @@ def plan(
             written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
             found |= asdict(written)
-    if as_json:
-        print_json(found)
-    else:
-        textless = found.pop("without_text")
-        if output is not None:
-            tell(f"Wrote {counted(written.calls, 'row')} to {output}. To import the answers: exam ingest")
-        print_table(("pairs", "count"), [(_PLANNED.get(what, what), count) for what, count in found.items()])
-        if textless:
-            tell(f"Not counted: {counted(textless, 'pooled passage')} without text.")
+    printed_plan = Output(found)
+    if output is not None:
+        printed_plan.note(f"Wrote {counted(written.calls, 'row')} to {output}. To import the answers: exam ingest")
+    counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
+    printed_plan.table(("pairs", "count"), counts)
+    if textless := found["without_text"]:
+        printed_plan.note(f"Not counted: {counted(textless, 'pooled passage')} without text.")
+    return printed_plan
 
 
 @click.command()

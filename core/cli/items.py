@@ -28,7 +28,7 @@ from ..pipelines import (
     proposed_items,
 )
 from ..pipelines import retire as retire_items
-from ..project import current_author
+from ..project import Project, current_author
 from ..text import one_line
 from .generate import model_options
 from .guests import File
@@ -42,8 +42,9 @@ from .item_checks import (
     named,
     state,
 )
-from .options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from .options import Whole, counted, json_option, opened, print_json, project_option, tell
 from .patience import patience_option
+from .printing import Output, at_most_one, on_project
 from .progress import ProgressLines, tell_of_calls
 
 SHOWN = 80
@@ -145,25 +146,17 @@ def generate(
 @click.option("--bank-version", "version", type=Whole(), help="Bank version. Default: the newest.")
 @click.option("--proposed", is_flag=True, help="List open proposals instead of items in the question bank.")
 @json_option
-def list_(project_path: Path | None, query_id: str | None, version: int | None, proposed: bool, as_json: bool) -> None:
+@at_most_one(proposed="--proposed", version="--bank-version")
+@on_project
+def list_(project: Project, query_id: str | None, version: int | None, proposed: bool) -> Output:
     """List items with key, topic and source."""
-    if proposed and version is not None:
-        raise InputError(
-            "options-exclude-each-other",
-            "--proposed and --bank-version cannot be combined.",
-            "Use one of them.",
-        )
-    with opened(project_path) as project:
-        found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
-        if as_json:
-            by = categories(project, found)
-            rows = [
-                asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
-                for item in found
-            ]
-            print_json({"items": rows})
-            return
-    print_table(
+    found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+    by = categories(project, found)
+    value = [
+        asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
+        for item in found
+    ]
+    return Output({"items": value}).table(
         ("item", "state", "topic", "source", "key", "question"),
         [
             (named(item), state(item), item.topic, item.source_passage_id, _short(item.key), _short(item.text))

@@ -233,14 +233,6 @@ def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterato
         yield "  ".join(texts).rstrip() + "\n"
 
 
-def print_rows(as_json: bool, value: Any, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print one JSON object, or without `--json` rows in columns."""
-    if as_json:
-        print_json(value)
-    else:
-        print_table(header, rows)
-
-
 def _cell(value: Any) -> str:
     if value is None:
         return "-"

@@ -46,11 +46,11 @@ from .options import (
     json_option,
     opened,
     print_json,
-    print_rows,
     print_table,
     project_option,
     tell,
 )
+from .printing import Output, on_project
 from .progress import tell_of_calls
 
 
@@ -185,16 +185,14 @@ def compare(
 @click.option("--case", "only", type=click.Choice(list(CASES)), help="Only this case.")
 @click.option("--to-do", is_flag=True, help="Only unconfirmed cases.")
 @json_option
-def cases(project_path: Path | None, view: View, only: str | None, to_do: bool, as_json: bool) -> None:
+@on_project
+def cases(project: Project, view: View, only: str | None, to_do: bool) -> Output:
     """List disagreements between Recall and LLM-retEval per query, each with a proposed case.
 
     Queries that may change the chosen run are listed first.
     """
-    with opened(project_path) as project:
-        rows = pipelines.cases(project, evaluate(project, view), only=only, to_do=to_do)
-    print_rows(
-        as_json,
-        {"cases": [_case(row) for row in rows]},
+    rows = pipelines.cases(project, evaluate(project, view), only=only, to_do=to_do)
+    return Output({"cases": [_case(row) for row in rows]}).table(
         ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
         [
             (

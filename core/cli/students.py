@@ -27,7 +27,7 @@ from ..pipelines import (
     retrievals,
     standing,
 )
-from ..project import CLOSED_BOOK, current_author
+from ..project import CLOSED_BOOK, Project, current_author
 from ..project import students as every_student
 from .guests import File, close_unfinished
 from .options import (
@@ -36,11 +36,11 @@ from .options import (
     json_option,
     opened,
     print_json,
-    print_rows,
     project_option,
     tell,
 )
 from .patience import patience_option
+from .printing import Output, on_project
 from .progress import ProgressLines, tell_of_calls
 
 _query_option = click.option("--query", "query_id", help="Only items of this query.")
@@ -112,17 +112,15 @@ def _factor(text: str) -> tuple[str, str]:
 @project_option
 @_query_option
 @json_option
-def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> None:
+@on_project
+def list_(project: Project, query_id: str | None) -> Output:
     """List examinees and their progress in the exam."""
-    with opened(project_path) as project:
-        found = [(student, standing(project, student, query_id)) for student in every_student(project)]
-        made = retrievals(project)
-    print_rows(
-        as_json,
-        {
-            "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
-            "retrievals": [asdict(one) for one in made],
-        },
+    found = [(student, standing(project, student, query_id)) for student in every_student(project)]
+    value = {
+        "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
+        "retrievals": [asdict(one) for one in retrievals(project)],
+    }
+    return Output(value).table(
         ("examinee", "model", "retrieval", "icl", "items", "answered", "failed", "unanswered"),
         [
             (
