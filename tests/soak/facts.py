@@ -16,8 +16,9 @@ from typing import Any
 
 from streamlit.web import cli
 
-from exam_workbench import bank, grading
+from exam_workbench import bank
 from exam_workbench.exchange import check as check_project
+from exam_workbench.jobs import current_job
 from exam_workbench.leaderboard import compare, leaderboard
 from exam_workbench.measures import parse_measure
 from exam_workbench.project import Project, open_project, sources
@@ -42,7 +43,7 @@ KEPT = {
 
 def known(project: Project, author: str) -> dict[str, Any]:
     """The bank, the unsaved work, judgments and overrides of a person, the numbers on Home, and if a job runs."""
-    job = grading.current_job(project)
+    job = current_job(project)
     judged = f"SELECT query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {PAIRS} WHERE name = ?"
     return {
         "saved": {question.question_id: question for question in bank.questions(project)},
@@ -53,7 +54,7 @@ def known(project: Project, author: str) -> dict[str, Any]:
         "judged": {f"{q} {p}": value for q, p, value in project.rows(judged, [f"assessor: {author}"])},
         "overridden": dict(project.rows("SELECT reason, rating FROM overrides WHERE author = ?", [author])),
         "counts": {name: project.value(f"SELECT count(*) FROM {name}") for name in COUNTED},
-        "busy": job is not None and not job.progress.over,
+        "busy": job is not None and not job.over,
     }
 
 
