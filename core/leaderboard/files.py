@@ -111,8 +111,12 @@ def leaderboard_of_files(
                     "Correct the grades.",
                 )
             engine.execute(
-                f"CREATE TABLE labels AS SELECT query_id, passage_id, {label_sql(policy.rule, policy.weighted)} AS"
-                f" label FROM {weighed} GROUP BY query_id, passage_id HAVING label IS NOT NULL ORDER BY query_id"
+                f"CREATE TABLE graded AS SELECT query_id, passage_id, {label_sql(policy.rule, policy.weighted)} AS"
+                f" label, count(*) FILTER (weight > 0) AS given FROM {weighed} GROUP BY query_id, passage_id"
+                " ORDER BY query_id"
+            )
+            engine.execute(
+                "CREATE VIEW labels AS SELECT query_id, passage_id, label FROM graded WHERE label IS NOT NULL"
             )
             # As deep as the measure looks, in trec_eval's order.
             deep = "" if wanted.cutoff is None else (
@@ -130,11 +134,11 @@ def leaderboard_of_files(
                 engine.execute(f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs} {seen}")
                 ungraded = dict(
                     engine.execute(
-                        "SELECT query_id, passages * asked - coalesce(given, 0) AS missing"
+                        "SELECT query_id, (passages * asked - coalesce(given, 0))::BIGINT AS missing"
                         " FROM (SELECT query_id, count(*) AS passages FROM pool GROUP BY query_id)"
                         f" JOIN (SELECT query_id, count(*) AS asked FROM {questions} WHERE weight > 0 GROUP BY 1)"
-                        f" USING (query_id) LEFT JOIN (SELECT query_id, count(*) AS given FROM {weighed}"
-                        " SEMI JOIN pool USING (query_id, passage_id) WHERE weight > 0 GROUP BY 1) USING (query_id)"
+                        " USING (query_id) LEFT JOIN (SELECT query_id, sum(given) AS given FROM graded"
+                        " SEMI JOIN pool USING (query_id, passage_id) GROUP BY 1) USING (query_id)"
                         " WHERE missing > 0 ORDER BY query_id"
                     ).fetchall()
                 )
