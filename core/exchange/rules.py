@@ -21,6 +21,7 @@ from ..graders import read_prompt
 from ..labels import Policy
 from ..measures.audit import linear_measure
 from ..project import (
+    JOB_SUBJECTS,
     LONGEST_GUIDELINES,
     MOST_WANTED,
     PARTS,
@@ -473,10 +474,8 @@ RULES: Final = (
     ),
     _value("jobs", "cost-below-0", "cost >= 0", "the cost is below 0"),
     _value("jobs", "unknown-subject", " OR ".join(
-        f"(kind = '{kind}' AND subject_key IN (SELECT {key} FROM {table}))" for kind, table, key in (
-            ("grading", "graders", "grader_key"), ("sitting", "students", "student_key"),
-            ("generating", "generators", "generator_key"), ("comparing", "answer_judges", "judge_key"),
-        )
+        f"(kind = '{kind}' AND subject_key IN (SELECT {key} FROM {table}))"
+        for kind, (table, key) in JOB_SUBJECTS.items()
     ), "the job asks an unknown grader, examinee or model"),
     *(
         _value(table, "half-withdrawn", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)",
@@ -577,7 +576,7 @@ RULES: Final = (
     _value("answer_verdicts", "no-source", "length(source) > 0", "an answer check by a person has no source"),
     _value("answer_cases", "k-out-of-range", "k >= 1", "k is below 1"),
     _value("answer_cases", "invalid-case",
-           "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')", 
+           "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
            "a case name is not a single letter from A to Z"),
     _value("freezes", "no-request", "length(url) > 0 AND length(asked) > 0", "the address or the request is empty"),
     _value("freezes", "not-a-count", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries",

@@ -7,7 +7,7 @@ from .budgets import job_control, trial_control
 from .caps import ALL_MISSING, LONGEST_PATIENCE, PATIENCE, UNCAPPED, Caps, Extent
 from .carrying import Carrier, carry
 from .progress import Progress
-from .records import find_job, jobs, record_usage, state_now, usage_of
+from .records import find_job, jobs, record_usage, usage_of
 
 __all__ = [
     "ALL_MISSING",
@@ -27,7 +27,6 @@ __all__ = [
     "jobs",
     "record_usage",
     "start_background",
-    "state_now",
     "trial_control",
     "usage_of",
 ]

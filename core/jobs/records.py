@@ -14,10 +14,10 @@ CARRIED: dict[tuple[str, int], Control] = {}
 
 def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
     """Return jobs as `project.recorded_jobs` does; the state of a paused one is paused."""
-    return [replace(job, state=state_now(project, job)) for job in recorded_jobs(project, *kinds, **chosen)]
+    return [replace(job, state=_state_now(project, job)) for job in recorded_jobs(project, *kinds, **chosen)]
 
 
-def state_now(project: Project, job: Job) -> str:
+def _state_now(project: Project, job: Job) -> str:
     """Return the state of a job on record, or paused if this process runs the job and a person paused it."""
     control = CARRIED.get((str(project.path), job.key))
     return "paused" if control is not None and control.paused and job.state == "running" else job.state

@@ -228,12 +228,12 @@ def generate_items(
 def start_writing(
     project: Project, drafter: Drafter, author: str, wanted: Wanted, caps: Caps = UNCAPPED
 ) -> BackgroundJob:
-    """Let a model write items in the background; a project has one at work at a time. The result is a `Report`.
+    """Write items with a model in the background; a project runs one such job at a time. The result is a `Report`.
 
     Raises:
-        GradingError: one is at work.
+        GradingError: one is running.
         InputError: money is capped and the model has no price.
-        NotAllowed: the role of the person does not include letting models write.
+        NotAllowed: the role of the person does not include writing with models.
     """
     project.require("write with models", author=author)
     control = job_control(project, drafter.model, drafter.back_end, caps)

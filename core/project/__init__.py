@@ -79,6 +79,7 @@ from .generated import (
 )
 from .gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
 from .jobs import (
+    JOB_SUBJECTS,
     Job,
     JobKind,
     add_job,
@@ -206,6 +207,7 @@ __all__ = [
     "GOLD",
     "GOLD_RUN",
     "IMPORTED",
+    "JOB_SUBJECTS",
     "JUDGE",
     "LONGEST_GUIDELINES",
     "MARK",

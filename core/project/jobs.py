@@ -12,13 +12,16 @@ from .project import Cursor, Project
 
 JobKind = Literal["grading", "sitting", "generating", "comparing"]
 
+JOB_SUBJECTS: Mapping[JobKind, tuple[str, str]] = {
+    "grading": ("graders", "grader_key"),
+    "sitting": ("students", "student_key"),
+    "generating": ("generators", "generator_key"),
+    "comparing": ("answer_judges", "judge_key"),
+}
+"""The table, and its key, of those that jobs of each kind ask."""
 _SUBJECTS = " UNION ALL ".join(
-    f"SELECT {key} AS subject_key, name FROM {table}"
-    for table, key in (
-        ("graders", "grader_key"), ("students", "student_key"), ("generators", "generator_key"),
-        ("answer_judges", "judge_key"),
-    )
-)  # fmt: skip
+    f"SELECT {key} AS subject_key, name FROM {table}" for table, key in JOB_SUBJECTS.values()
+)
 """Names of all that jobs can ask; the keys differ, since one sequence gives them."""
 _LARGEST = 2**63 - 1
 """The largest number that a column of counts holds; no count of tokens may keep results from being written."""

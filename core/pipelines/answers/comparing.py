@@ -291,7 +291,7 @@ def compare_answers(
 def start_comparing(
     project: Project, ready: ReadyJudge, pairs: Sequence[Pair], author: str, caps: Extent = ALL_MISSING
 ) -> BackgroundJob:
-    """Let a model compare answers, in the background; see `start_answer_job`."""
+    """Compare answers with a model in the background; see `start_answer_job`."""
     return start_answer_job(
         project, ready.model, COMPARISONS, author,
         lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),

@@ -256,7 +256,7 @@ def generate_answers(
 def start_answering(
     project: Project, ready: ReadyGenerator, wanted: Wanted, author: str, caps: Extent = ALL_MISSING
 ) -> BackgroundJob:
-    """Let a generator write the answers that are missing, in the background; see `start_answer_job`."""
+    """Generate the missing answers in the background; see `start_answer_job`."""
     return start_answer_job(
         project, ready.model, ANSWERS, author,
         lambda owned, report, control: generate_answers(owned, ready, wanted, author, caps, report, control),

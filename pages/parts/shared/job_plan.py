@@ -125,7 +125,7 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
 
 
 def choose_patience(key: str, seconds: float = PATIENCE) -> float:
-    """Let a person choose for how many seconds a job waits for an endpoint that is gone; return them.
+    """Ask a person how many seconds a job waits for an endpoint that is gone; return them.
 
     Args:
         seconds: the default.

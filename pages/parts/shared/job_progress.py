@@ -215,7 +215,7 @@ def state(job: BackgroundJob) -> str:
         if asks_endpoint(job):
             again = " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
         return f"**No answer for {ui.duration(quiet)}.**{again} Running {since}."
-    return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
+    return f"{_rate(now.rate, job.things)} · {ui.duration(now.seconds_left)} left · running {since}"
 
 
 def standing_still(control: Control) -> str:
@@ -234,7 +234,7 @@ def standing_still(control: Control) -> str:
 
 
 def _state_of_batches(job: BackgroundJob, since: str) -> str:
-    """How far batches are, which nobody need wait for."""
+    """Return how far batches are; the app may be closed while they run."""
     said = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
     if job.control.cancelled:
         return f"Cancelling. Answers that are already billed are kept. {said}."
@@ -243,8 +243,8 @@ def _state_of_batches(job: BackgroundJob, since: str) -> str:
     return f"{said}. Running {since}. The endpoint works on sent batches even if you close the app."
 
 
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f} pairs per second" if rate >= 2 else f"{rate * 60:,.0f} pairs per minute"
+def _rate(rate: float, things: str) -> str:
+    return f"{rate:,.0f} {things} per second" if rate >= 2 else f"{rate * 60:,.0f} {things} per minute"
 
 
 def _counts(job: BackgroundJob) -> str:
