@@ -78,7 +78,23 @@ def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
     assert bank.steps(project, "ann") == (2, 0)
     # Saving is not refused for a change of another window: it was this one.
     here = bank_window.window()
-    assert here.has_shown(here.shown[project.name, "ann"])
+    assert here.shown[project.name, "ann"].is_current
+
+
+def test_the_changes_of_one_person_are_saved_before_their_list_is_shown_again(
+    project: Project, session: Session
+) -> None:
+    sent(session, project, typed("Who is A?"))
+    bank_window.take_in()
+    # Bob works in the same window for a moment. Ann saves before the window has shown her questions again.
+    session["author"] = "bob"
+    bank_window.open_for(project)
+    bank_window.show(project, bank.drafted_bank(project, "bob", "q1"))
+    session["author"] = "ann"
+    bank_window.open_for(project)
+    sent(session, project, {"act": "save"})
+    bank_window.take_in()
+    assert bank.latest_version(project) == 2 and not bank.drafts(project, "ann")
 
 
 def test_an_emptied_note_is_none(project: Project, session: Session) -> None:
@@ -96,7 +112,7 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Proje
     assert bank.drafts(project, "ann")["q1/a"].question.text == "From the other window?"
     here = bank_window.window()
     assert here.refused == {here.done: None}
-    assert not here.has_shown(here.shown[project.name, "ann"])
+    assert not here.shown[project.name, "ann"].is_current
 
 
 def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Project, session: Session) -> None:

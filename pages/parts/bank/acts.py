@@ -71,7 +71,7 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
         stored = getattr(_there(shown, key) or question, field)
         before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
     as_seen = seen(shown.project, question, field, before)
-    join = visit[2] is not None and here.stint == visit and here.has_shown(shown)
+    join = visit[2] is not None and here.stint == visit and shown.is_current
     here.did(shown, change_draft, as_seen, field, value, before, join)
     here.stint = visit
 
@@ -140,7 +140,7 @@ def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown
     """Do something that concerns all drafts at once, unless that would touch what the window has not shown."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
-        if not here.has_shown(shown):
+        if not shown.is_current:
             here.said = ANOTHER
             return
         here.did(shown, what)
@@ -168,7 +168,7 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
         here.go_to(waits)
     elif not (mine := bank.drafts(shown.project, shown.author)):
         here.said = "No changes to save."
-    elif not here.has_shown(shown):
+    elif not shown.is_current:
         here.said = ANOTHER
     else:
         # To save it is refused, with the reason; what it is about may be anywhere on the page, or of another query.

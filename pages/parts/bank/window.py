@@ -35,11 +35,18 @@ class Shown:
     Args:
         author: their name; empty for somebody who only reads.
         questions: by id.
+        drafts: the state of the person's drafts when this window last showed them; None before that.
     """
 
     project: Project
     author: str
     questions: dict[str, Question] = field(default_factory=dict)
+    drafts: Mark | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no other window has changed the drafts since this one showed them."""
+        return self.drafts == mark(self.project, self.author)
 
 
 @dataclass
@@ -49,7 +56,6 @@ class Window:
     Args:
         token: names the window; what was done in one that the server has forgotten is not done in the next.
         lock: held while an act is done and taken note of.
-        drafts: where the person's drafts stood when they were shown last.
         sent: what the browser sends, by number: all that it has not heard to be done.
         done: the number of the last act that was done.
         refused: what could not be stored, by the number of the act, with the reason; None where another window had
@@ -68,7 +74,6 @@ class Window:
 
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     lock: threading.RLock = field(default_factory=threading.RLock)
-    drafts: object = None
     sent: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     done: int = 0
     refused: dict[int, str | None] = field(default_factory=dict)
@@ -117,19 +122,21 @@ class Window:
             what: a function of the project, the author and the arguments.
         """
         with self.lock:
-            current = self.has_shown(shown)
+            current = shown.is_current
             result = what(shown.project, shown.author, *arguments)
             if current:
-                self.drafts = _now(shown.project, shown.author)
+                shown.drafts = mark(shown.project, shown.author)
         return result
+
+    def place(self, project: Project, author: str) -> Shown:
+        """What this window has shown to a person of a project."""
+        shown = self.shown.setdefault((project.name, author), Shown(project, author))
+        shown.project = project
+        return shown
 
     def go_to(self, question: Question) -> None:
         """Have the caret go to a question, whatever is in sight now."""
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
-
-    def has_shown(self, shown: Shown) -> bool:
-        """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
-        return self.drafts == _now(shown.project, shown.author)
 
     def unstored(self, shown: Shown) -> list[str]:
         """Ids of questions in which a person typed what could not be stored, and is neither mended nor left yet."""
@@ -188,15 +195,14 @@ def take_in() -> None:
 
 def open_for(project: Project) -> None:
     """Let a window take in what is done in a project, before anything of it is drawn: the browser may be quick."""
-    here, author = window(), ui.person()
-    here.shown.setdefault((project.name, author), Shown(project, author)).project = project
+    window().place(project, ui.person())
 
 
 def show(project: Project, questions: list[Question]) -> None:
     """Remember that this window shows a person's questions, and their drafts as they are now."""
-    here, author = window(), ui.person()
-    here.shown[project.name, author].questions.update((question.question_id, question) for question in questions)
-    here.drafts = _now(project, author)
+    shown = window().place(project, ui.person())
+    shown.questions.update((question.question_id, question) for question in questions)
+    shown.drafts = mark(project, shown.author)
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
@@ -207,7 +213,7 @@ def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
     """
     author, here = ui.author(), window()
     # From here on the session is not asked, so that the run is not ended between the act and the note of it.
-    return here.did(Shown(project, author), what, *arguments)
+    return here.did(here.place(project, author), what, *arguments)
 
 
 def _now(project: Project, author: str) -> tuple[str, str, Mark]:
