@@ -39,8 +39,8 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     if found is None or found.over:
         raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
     acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.control.cancel}
-    act = acts.get(request.path_params["what"])
+    act = acts.get(request.url.path.rpartition("/")[2])
     if act is None:
-        raise unknown_name("unknown-job-act", "action", request.path_params["what"], acts)
+        raise unknown_name("unknown-job-act", "action", request.url.path.rpartition("/")[2], acts)
     act()
     return await job(request, visitor)

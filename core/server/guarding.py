@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ..cli.guests import act_of
-from ..errors import InputError, NotAllowed, WorkbenchError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
 from ..limits import exceeded, limit, within
-from ..project import Project, acting_with, find_token
+from ..operations.failing import as_workbench_error
+from ..project import ActName, Project, acting_with, find_token
 from .holding import held
+
+_log = logging.getLogger(__name__)
 
 MINUTE = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -49,16 +57,13 @@ class Visitor:
         """Whether they read the door's file: whoever the project belongs to, at a shell of this computer."""
         return self.name is None
 
-    def require(self, command: str) -> None:
-        """Refuse a command that their role does not include.
-
-        Args:
-            command: its words after `exam`.
+    def require(self, act: ActName) -> None:
+        """Refuse an act that their role does not include.
 
         Raises:
             NotAllowed: it is refused; it says which role is needed and whom to ask.
         """
-        self.project.require(act_of(command))
+        self.project.require(act)
 
 
 def check_host(header: str, allowed: Sequence[str]) -> None:
@@ -153,3 +158,46 @@ def check_size(headers: Mapping[str, str]) -> None:
         raise InputError("no-content-length", "The request does not state its size.", "Send a Content-Length header.")
     if len(stated) > 18 or int(stated) > most:
         raise TooMuch("request-too-large", exceeded("the request is larger than", "REQUEST", most))
+
+
+_STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
+    (Unknown, 401),
+    (NotAllowed, 403),
+    (TooMuch, 413),
+    (TooOften, 429),
+    (InputError, 400),
+    (EngineError, 503),
+)
+"""The first that fits counts; what is none of them is 409: the work failed."""
+
+
+def guarded(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """An answer with what every route of the API has around it: who may come in, and errors as JSON."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            check_size(request.headers)
+            visitor = await run_in_threadpool(let_in, request.headers)
+            check_rate(visitor)
+            return await answer(request, visitor)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            if (known := as_workbench_error(error)) is not None:
+                return _told(known)
+            number = secrets.token_hex(3).upper()
+            _log.error("error %s: %s", number, error, exc_info=error)
+            said = {
+                "code": "unforeseen",
+                "message": "Unexpected error.",
+                "hint": f"See error {number} in the log of the server.",
+            }
+            return JSONResponse(said, 500)
+
+    return answered
+
+
+def _told(error: WorkbenchError) -> JSONResponse:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "60"} if status == 429 else None
+    return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)

@@ -1,4 +1,4 @@
-"""Running a command of somebody in this process, against a project that is open here."""
+"""Running an operation for a request, on a project that is open here."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..atomic_files import WorkingFolder
-from ..cli import run
-from ..cli.guests import Guest, hosting
-from ..errors import ProjectError
+from ..errors import ProjectError, WorkbenchError
 from ..graders import OWNER, VISITOR, acting
+from ..operations.console import Guest, Stream, hosting
+from ..operations.failing import as_workbench_error, tell_failure
+from ..operations.opening import Opening
+from ..operations.output import print_result
+from ..operations.registry import Operation
 from ..project import Project, recorded_as
-from .output import Stream, told
 
 PLACING_SECONDS = 30.0
 """Seconds that a shell has to put files in their places. Meanwhile no other change of the project is made."""
@@ -36,28 +39,31 @@ def stop_commands() -> None:
 
 @dataclass
 class Asked:
-    """A command that somebody sent.
+    """An operation that somebody asked for.
 
     Args:
-        words: after `exam`.
+        given: the values of the request.
         project: as they have it.
         author: under whom they are recorded.
+        as_json: whether the result is wanted as JSON, if it has that form.
         owner: whether they are whoever the project's file belongs to, at a shell of this computer.
         terminal: whether they watch it on a terminal.
-        background: whether a grading job goes on when the command has ended.
+        background: whether a grading job goes on when the operation has ended.
+        named: the path by which a shell names the project.
         folder: holds their files; deleted at the end.
-        named: the value of --project by which a shell found the project; empty if no shell did.
-        files: by the words that name each in the command.
+        files: by the names that they have in the request.
     """
 
-    words: Sequence[str]
+    operation: Operation
+    given: Mapping[str, Any]
     project: Project
     author: str
+    as_json: bool = True
     owner: bool = False
     terminal: bool = False
     background: bool = False
-    folder: WorkingFolder = field(default_factory=WorkingFolder)
     named: str = ""
+    folder: WorkingFolder = field(default_factory=WorkingFolder)
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -71,7 +77,7 @@ class Running:
 
     Attributes:
         broken: whether it failed by a fault of the program, which is in the log.
-        guest: for whom it runs; has the code of the error that ended it.
+        error: why it failed; None if it did not, or was stopped.
     """
 
     def __init__(
@@ -83,10 +89,11 @@ class Running:
     ) -> None:
         self._asked, self._say, self._ended, self._give = asked, say, ended, give
         self.broken = False
+        self.error: WorkbenchError | None = None
         self._placed, self._given = threading.Event(), set[str]()
         self.guest = Guest(
-            asked.project, asked.author, asked.folder.path, asked.files, asked.background, named=asked.named,
-            hand_over=self._hand_over,
+            asked.project, asked.author, asked.folder.path, asked.files, asked.background, say=self._told,
+            terminal=asked.terminal, hand_over=self._hand_over,
         )  # fmt: skip
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
@@ -127,12 +134,7 @@ class Running:
     def _run(self) -> None:
         asked, code = self._asked, 1
         try:
-            with (
-                told(self._told, asked.terminal),
-                hosting(self.guest),
-                recorded_as(asked.author),
-                acting(OWNER if asked.owner else VISITOR),
-            ):
+            with hosting(self.guest), recorded_as(asked.author), acting(OWNER if asked.owner else VISITOR):
                 code = self._code()
             self._ended(code, self._files())
         except Exception as error:
@@ -144,17 +146,24 @@ class Running:
             asked.folder.close()
 
     def _code(self) -> int:
+        asked = self._asked
+        as_json = asked.as_json and asked.operation.has_json
+        as_json = as_json and not any(asked.given.get(name) for name in asked.operation.not_json)
         try:
-            return run(self._asked.words)
-        except Exception as error:
+            result = asked.operation.call(asked.given, Opening(Path(asked.named) if asked.named else None), as_json)
+            print_result(result, as_json)
+        except (Exception, KeyboardInterrupt) as error:
+            self.error = as_workbench_error(error)
+            if self.error is not None or isinstance(error, KeyboardInterrupt):
+                return tell_failure(error)
             self.broken, number = True, secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
             said = f"exam: Unexpected error. See error {number} in the log of the server.\n"
             self._told("error", said.encode())
             return 1
+        return 0
 
     def _told(self, stream: Stream, content: bytes) -> None:
-        self.guest.check_stopped()
         self._say(stream, self._named(content))
 
     def _named(self, content: bytes) -> bytes:

@@ -21,8 +21,8 @@ from starlette.testclient import TestClient
 
 import exam_workbench
 from exam_workbench import cli, server
-from exam_workbench.cli import options
-from exam_workbench.cli.reading import READING
+from exam_workbench.operations import every_operation, opening
+
 from exam_workbench.project import find_door, open_project
 from exam_workbench.project.engine_memory import CONFIG
 
@@ -55,7 +55,7 @@ def commands() -> dict[str, click.Command]:
 
 def reading() -> set[str]:
     """The words of the commands that only read, with some options at least."""
-    return set(READING)
+    return {one.name for one in every_operation() if one.may_read}
 
 
 def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
@@ -89,13 +89,13 @@ def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
 def kept_open(path: Path) -> Iterator[None]:
     """Give commands one open project until the block ends: to open it takes ten times as long as most of them."""
     project = open_project(path)
-    close, before = project.close, options.open_project
+    close, before = project.close, opening.open_project
     project.close = lambda: None  # type: ignore[method-assign]
-    options.open_project = lambda *_, **__: project
+    opening.open_project = lambda *_, **__: project
     try:
         yield
     finally:
-        options.open_project = before
+        opening.open_project = before
         close()
 
 

@@ -1,0 +1,170 @@
+"""The commands of the shell, made from the list of operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ..errors import InputError
+from ..operations import ABOUT_GROUPS, MODULES, SECTIONS, operations_below
+from ..operations.opening import Elsewhere, Opening
+from ..operations.output import print_result
+from ..operations.registry import DATE, LARGEST, Operation, Parameter
+from ..text import one_line
+from .through import ask_server
+
+GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+class Whole(click.IntRange):
+    """A whole number; help shows its least value alone."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.least, self.most = (int(bound) for bound in parameter.bounds)
+        super().__init__(self.least, self.most)
+        self.name = "integer" if parameter.option.least is None else self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is none, or out of range.
+        """
+        number = click.INT.convert(value, param, ctx)
+        if self.least <= number <= self.most:
+            return number
+        self.fail(f"{one_line(str(value), 40)} is not between {self.least} and {self.most}.", param, ctx)
+
+    def _describe_range(self) -> str:
+        return "" if self.least == -LARGEST else f"x>={self.least}"
+
+
+class Number(click.FloatRange):
+    """A number, which is not NaN."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is none, or out of range.
+        """
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{number} is not a number.", param, ctx)
+        return number
+
+
+class Commands(click.Group):
+    """All commands. Each is loaded when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The first words of all commands."""
+        return sorted({word for words in MODULES.values() for word in words})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command or the group of a first word."""
+        found = operations_below(cmd_name)
+        if not found:
+            return None
+        own = next((one for one in found if one.name == cmd_name), None)
+        if own is not None and len(found) == 1:
+            return command_of(own, cmd_name)
+        return _group_of(cmd_name, own, found)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sections of the help."""
+        width = max(map(len, self.list_commands(ctx)))
+        for section, summaries in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
+
+
+def _group_of(word: str, own: Operation | None, found: list[Operation]) -> click.Group:
+    commands = {name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])}
+    if own is not None:
+        alone = command_of(own, word)
+        return click.Group(
+            word, commands, params=alone.params, callback=_unless_subcommand(alone.callback), help=alone.help,
+            invoke_without_command=True,
+        )  # fmt: skip
+    summary = next(section[word] for section in SECTIONS.values() if word in section)
+    about = ABOUT_GROUPS.get(word)
+    return click.Group(word, commands, help=f"{summary}\n\n{about}" if about else summary)
+
+
+def _unless_subcommand(run: Callable[..., Any] | None) -> Callable[..., Any]:
+    def callback(**values: Any) -> None:
+        if run is not None and click.get_current_context().invoked_subcommand is None:
+            run(**values)
+
+    return callback
+
+
+def command_of(operation: Operation, name: str) -> click.Command:
+    """The command of an operation."""
+    parameters = [_parameter_of(one) for one in operation.parameters]
+    parameters.append(
+        click.Option(
+            ["--project", "project_path"],
+            type=click.Path(path_type=Path),
+            envvar="EXAM_PROJECT",
+            metavar="FILE.duckdb",
+            help="Project file (default: the environment variable EXAM_PROJECT).",
+        )
+    )
+    if operation.has_json:
+        parameters.append(click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."))
+    return click.Command(
+        name, params=parameters, callback=lambda **values: _run(operation, values), help=operation.help
+    )
+
+
+def _parameter_of(one: Parameter) -> click.Parameter:
+    option, kind = one.option, _type_of(one)
+    if option.positional:
+        return click.Argument(
+            [one.name], type=kind, nargs=-1 if one.many else 1, required=one.required, metavar=option.metavar,
+            default=None if one.required or one.many else one.default,
+        )  # fmt: skip
+    default = option.default() if option.default and not option.variable else one.default
+    return click.Option(
+        [*one.flags, one.name], type=None if one.kind is bool else kind, is_flag=True if one.kind is bool else None,
+        multiple=one.many, required=one.required, default=None if one.many else default,
+        show_default=default not in (None, False, "", ()), help=option.help or None, metavar=option.metavar,
+        envvar=option.variable,
+    )  # fmt: skip
+
+
+def _type_of(one: Parameter) -> click.ParamType[Any]:
+    option = one.option
+    if option.choices:
+        return click.Choice(list(option.choices))
+    if option.file is not None:
+        path = Path if one.kind is Path else None
+        return click.Path(exists=option.exists, dir_okay=not option.exists, allow_dash=option.stdin, path_type=path)
+    if one.kind is int:
+        return Whole(one)
+    if one.kind is float:
+        return Number(option.least, option.most)
+    return click.STRING if one.kind is str else click.DateTime([DATE])
+
+
+def _run(operation: Operation, values: dict[str, Any]) -> None:
+    context = click.get_current_context()
+    given = {
+        one.name: values[one.name] for one in operation.parameters if context.get_parameter_source(one.name) in GIVEN
+    }
+    as_json = bool(values.get("as_json"))
+    if as_json and (other := next((name for name in operation.not_json if given.get(name)), None)):
+        flag = next(one.shown for one in operation.parameters if one.name == other)
+        raise InputError("options-exclude-each-other", f"{flag} and --json cannot be combined.", "Use one of them.")
+    try:
+        result = operation.call(given, Opening(values["project_path"]), as_json)
+    except Elsewhere as there:
+        context.exit(ask_server(there.door, operation, given, as_json, there.project))
+    print_result(result, as_json)

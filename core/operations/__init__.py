@@ -1,0 +1,168 @@
+"""The operations: each act of the product, with its request and its result. The shell and the API are made from them.
+
+Each module is loaded when one of its operations is asked for, because most modules load much.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .registry import OPERATIONS, Operation
+
+MODULES = {
+    "new_project": ("init",),
+    "files": ("demo", "import", "export"),
+    "status": ("status",),
+    "bank": ("bank",),
+    "drafts": ("bank",),
+    "grade": ("plan", "grade", "grade-plan", "ingest"),
+    "batch": ("batch",),
+    "generate": ("generate", "proposals"),
+    "items": ("items",),
+    "graders": ("graders", "prompts", "prices"),
+    "vectors": ("vectors",),
+    "leaderboard": ("leaderboard", "correlate", "file-leaderboard"),
+    "responses": ("responses", "gold"),
+    "meta": ("meta",),
+    "significance": ("significance",),
+    "students": ("students", "sit"),
+    "exam_board": ("exam-board",),
+    "irt": ("irt",),
+    "audit": ("audit",),
+    "runs": ("runs",),
+    "study": ("curve", "selection", "unjudged"),
+    "agreement": ("agreement",),
+    "changes": ("changes",),
+    "passages": ("passages",),
+    "people": ("override", "judge"),
+    "members": ("people",),
+    "tokens": ("token",),
+    "teamwork": ("work", "guidelines"),
+    "doubles": ("double", "adjudicate"),
+    "disagreements": ("disagreements",),
+    "answers": ("answers",),
+    "reteval": ("reteval",),
+    "target": ("target",),
+    "records": ("pool", "jobs", "failures", "publications"),
+    "activity": ("activity", "bring-back"),
+    "safety": ("check", "backup", "restore"),
+    "serve": ("serve",),
+}
+"""The first words of the operations of each module."""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Main commands": {
+        "init": "Create a new, empty project.",
+        "demo": "Create and grade a demo project.",
+        "import": "Import files.",
+        "generate": "Draft questions with a model.",
+        "bank": "List, edit, save, compare and restore versions of the question bank.",
+        "grade": "Grade the ungraded pairs.",
+        "status": (
+            "Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."
+        ),
+        "leaderboard": "Show the leaderboard: systems ordered by a measure, with standard errors.",
+        "correlate": "Correlate a leaderboard with the official leaderboard.",
+        "export": "Export qrels, leaderboards, other files or the whole project.",
+        "check": "Check a project's integrity: file, keys, values, hashes, revisions, publications.",
+        "serve": "Start the app in the browser.",
+    },
+    "Collection": {
+        "runs": "List runs, and set the model families that they use.",
+        "responses": "List the systems with imported responses, and the length and citations of the responses.",
+        "gold": "Show the gold passages, or use those of RUN.",
+        "passages": "List pooled passages with WORDS in their text or id.",
+        "pool": "Show the pool depth and the number of pooled passages, or set the depth.",
+        "vectors": "Count the cached vectors of the embedding grader, or delete them.",
+    },
+    "Questions and graders": {
+        "proposals": "List, edit, accept and reject questions and answer keys that models drafted.",
+        "graders": "List, save, test and remove graders.",
+        "prompts": "List, show and save prompts.",
+        "prices": "List or set the prices of models per million tokens.",
+    },
+    "Grading jobs": {
+        "plan": "Plan a grading job: count the pairs already graded, failed and to grade.",
+        "batch": "List, fetch and cancel the batches of calls that exam grade --batch sent.",
+        "jobs": "List grading jobs with their progress and result, newest first.",
+        "failures": "List the pairs that a grader failed to grade, with the reason and the model's answer.",
+        "grade-plan": "Grade a plan on a Ray cluster, without a project.",
+        "ingest": "Import answers or grades for a file of exam plan -o.",
+    },
+    "Judgments and review": {
+        "work": "List the queries of an assessor, and set due dates and progress.",
+        "guidelines": "Show and set the guidelines for assessors, for the project or one query.",
+        "judge": "Set, withdraw and list assessors' judgments of how relevant a passage is to a query.",
+        "override": "Set, confirm, withdraw and list overrides.",
+        "double": "Assign queries to several assessors who judge them blindly.",
+        "adjudicate": "Adjudicate passages and questions with judgments of several assessors.",
+        "agreement": "Compare labels with judgments: cross table and agreement coefficients.",
+        "disagreements": "List, resolve and reopen disagreements, and show their history.",
+        "changes": "Compare labels and systems before and after a change.",
+    },
+    "Evaluation studies": {
+        "audit": "Correct the grader's leaderboard with judgments of a random sample.",
+        "meta": "Correlate graders and other sources with the official leaderboard.",
+        "significance": "Show which systems differ significantly from the best system or from a baseline.",
+        "curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
+        "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
+        "unjudged": "Show how much of each run has a label or a judgment.",
+        "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
+        "publications": "List the publications, newest first.",
+    },
+    "Generated answers": {
+        "answers": "Generate, import, list and grade answers from retrieved or gold passages.",
+        "reteval": "Compare retrievers by LLM-retEval, Recall, Precision and F1.",
+        "target": "Query live targets: search and RAG endpoints.",
+    },
+    "Multiple-choice exams": {
+        "items": "Generate, check, accept, retire, import and count exam items.",
+        "students": "Add and list examinees: models with a mode of context, and rules without a model.",
+        "sit": "Run the exam: examinees answer their unanswered items.",
+        "exam-board": "Show the exam leaderboard: accuracy of each examinee, with intervals.",
+        "irt": "Fit item response models: abilities of examinees, information of items.",
+    },
+    "People and history": {
+        "people": "Manage the roles of people on a shared server: viewer, assessor, organizer.",
+        "token": "Create, list and revoke tokens for the API of the server.",
+        "activity": "List the actions of all people, newest first.",
+        "bring-back": "Restore the data that an action replaced.",
+        "backup": "Back up a project to a new file.",
+        "restore": "Restore a project from BACKUP.",
+    },
+}
+"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or of the
+group, so that the help loads no operation."""
+
+ABOUT_GROUPS = {
+    "audit": (
+        "Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere (export, import), and"
+        " show the audited leaderboard (board)."
+    ),
+    "irt": (
+        "The answers come from the project or from FILE, a CSV or TSV table. Its header lists item ids, and each line"
+        " is an examinee. Cells are 1, 0 or empty."
+    ),
+    "override": "An override replaces the grader's rating.",
+}
+"""Further help of groups."""
+
+
+def operations_below(word: str) -> list[Operation]:
+    """The operations whose names begin with a word; empty if there are none."""
+    for module, words in MODULES.items():
+        if word in words:
+            import_module(f"{__name__}.{module}")
+    return [one for name, one in OPERATIONS.items() if name.split()[0] == word]
+
+
+def every_operation() -> list[Operation]:
+    """All operations, in the order of their names."""
+    for module in MODULES:
+        import_module(f"{__name__}.{module}")
+    return [OPERATIONS[name] for name in sorted(OPERATIONS)]
+
+
+def find_operation(name: str) -> Operation | None:
+    """The operation of a name such as "bank list"; None if there is none."""
+    return next((one for one in operations_below(name.partition(" ")[0]) if one.name == name), None)

@@ -1,0 +1,82 @@
+"""The command that says how well labels agree with judgments, with another grader or with a person."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..labels import Policy
+from ..project import Project
+from ..review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
+from ..review import agreement as agreement_of
+from .output import Output, at_most_one
+from .policy import PolicyOptions
+from .registry import Option, operation
+
+one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
+"""Refuse to compare labels with several sides."""
+
+
+@operation(
+    "agreement",
+    act="read the bank",
+    reads=True,
+    not_json=(
+        "latex",
+        "as_csv",
+    ),
+)
+@at_most_one(latex="--latex", as_csv="--csv")
+@one_right_side
+def agreement(
+    project: Project,
+    *,
+    source: Annotated[str | None, Option(help="Source of the judgments (default: the first).")] = None,
+    against_grader: Annotated[
+        str | None, Option(help="Compare with another grader's labels, without overrides.", metavar="NAME")
+    ] = None,
+    against_person: Annotated[
+        str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
+    ] = None,
+    merged: Annotated[bool, Option(help="Use two levels per side, split at --min-rating and --min-judgment.")] = False,
+    latex: Annotated[bool, Option(help="Print the table as LaTeX.")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print the table as CSV.")] = False,
+    policy: PolicyOptions,
+) -> Output:
+    """Compare labels with judgments: cross table and agreement coefficients."""
+    found = agreement_of(project, *sides(policy, source, against_grader, against_person))
+    if latex:
+        return Output().text(table_latex(found, merged))
+    if as_csv:
+        return Output().text(table_csv(found, merged))
+    shown = found.merged if merged else found
+    output = Output(shown.as_dict()).line(f"{shown.left} (rows) against {shown.right} (columns)")
+    table = shown.table
+    kappas = [level.value for level in shown.per_level.values()]
+    output.table(
+        (shown.left.noun, *table.column_names, "total", "kappa"),
+        [
+            (name, *counts, total, kappa)
+            for name, counts, total, kappa in zip(
+                table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True
+            )
+        ],
+    )
+    for name, whole in (
+        ("Cohen's kappa", shown.kappa),
+        ("with quadratic weights", shown.weighted_kappa),
+        ("Krippendorff's alpha, ordinal", shown.alpha),
+    ):
+        output.line(f"{name}: " + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}"))
+    return output.note(
+        f"Pairs with both: {shown.n:,}. Only {shown.left.noun}s: {shown.left_only:,}."
+        f" Only {shown.right}: {shown.right_only:,}."
+    )
+
+
+def sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
+    """The two sides of a comparison: the policy's labels with judgments, a grader or a person."""
+    if grader is not None:
+        return machine(policy), machine(policy, grader)
+    if person is not None:
+        return Labels(policy), Person(person, policy.min_rating)
+    return Labels(policy), Judgments(source or "judgments", policy.min_judgment)

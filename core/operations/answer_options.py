@@ -1,0 +1,155 @@
+"""The options that commands about answers share: which model, what it may take, and under which choices one looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Annotated, Any
+
+from ..errors import GradingError
+from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
+from ..grading import PriceTag
+from ..jobs import Extent, Progress
+from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
+from .console import counted
+from .output import Output
+from .patience import Patience
+from .progress import ProgressLines
+from .registry import Gathered, Option
+
+MODEL = ("model", "back_end", "base_url", "key_variable", "revision", "dtype", "api")
+
+
+def _model(
+    *,
+    model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
+    back_end: Annotated[
+        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+    ] = None,
+    base_url: Annotated[
+        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
+    ] = None,
+    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's API key.")] = None,
+    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")] = None,
+    dtype: Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)] = None,
+    api: Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)] = None,
+) -> dict[str, str]:
+    given = {
+        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
+        "revision": revision, "dtype": dtype, "api": api,
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The settings of a model that were given."""
+
+
+def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Let the operation use the key that its caller named, until the block ends."""
+    return acting(naming(settings.get("base_url"), settings.get("key_variable")))
+
+
+def _caps(
+    *,
+    limit: Annotated[int | None, Option(help="Process at most this many answers.", least=1)] = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
+    patience: Patience,
+    retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
+    only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
+) -> Extent:
+    return Extent(
+        limit=limit, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
+        retry_failed=retry_failed, only_failed=only_failed,
+    )  # fmt: skip
+
+
+CapsOptions = Annotated[Extent, Gathered(_caps)]
+"""Options that limit a job."""
+DryRun = Annotated[bool, Option("--dry-run", help="Show the planned calls and their estimated cost; call no model.")]
+
+Against = Annotated[
+    tuple[str, ...],
+    Option(
+        "--against",
+        help="Judgment source, or gold for imported gold passages; may be repeated."
+        " Default: imported gold passages, else the first source.",
+        metavar="SOURCE",
+    ),
+]
+GoldJudgment = Annotated[int, Option("--min-judgment", help="Lowest judgment of a gold passage.")]
+
+
+def _gold(*, against: Against = (), min_judgment: GoldJudgment = 1) -> Gold:
+    return Gold(against or None, min_judgment)
+
+
+GoldOptions = Annotated[Gold, Gathered(_gold)]
+"""Options that say which passages are gold."""
+
+
+def _view(
+    *,
+    runs: Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")] = (),
+    ks: Annotated[
+        tuple[int, ...], Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1)
+    ] = (),
+    generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
+    temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
+    judge: Annotated[
+        str,
+        Option(help="Answer check: the method that decides which answers are right.", choices=list(JUDGES)),
+    ] = "llm",
+    judge_model: Annotated[
+        str | None, Option(help="Model of the answer checks llm and graded (default: the last added).")
+    ] = None,
+    threshold: Annotated[float | None, Option(help="Answer-check score from which an answer is right.")] = None,
+    same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
+    without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
+    against: Against = (),
+    min_judgment: GoldJudgment = 1,
+) -> View:
+    return View(
+        runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,
+        _gold(against=against, min_judgment=min_judgment), same_text, not without_people,
+    )  # fmt: skip
+
+
+ViewOptions = Annotated[View, Gathered(_view)]
+"""Options that select and judge answers."""
+
+
+def say_price(things: str, tag: PriceTag, as_json: bool, more: dict[str, Any]) -> None:
+    """Say what a job would take."""
+    about = "" if tag.counted else "about "
+    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
+    calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
+    output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
+    output.note(f"Planned: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.").print(as_json)
+
+
+def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -> None:
+    """Say how a job ended; the command fails where it broke or was stopped by a person.
+
+    Raises:
+        GradingError: it did.
+    """
+    if final.state in ("failed", "cancelled"):
+        raise GradingError(
+            "job-failed",
+            final.message,
+            f"Saved: {counted(final.graded, things.removesuffix('s'))}.",
+        )
+    counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
+    output = Output(counts | vars(final.usage) | {"message": final.message} | more)
+    summary = f"{counted(final.graded, things.removesuffix('s'))}, {final.failed:,} failed. {final.message}"
+    output.note(summary.rstrip()).print(as_json)
+
+
+def watch(things: str) -> Callable[[str, Progress], None]:
+    """Lines that say how far a job is."""
+    lines = ProgressLines(things)
+    return lambda name, progress: lines.say(progress.done, progress.total, progress.rate, progress.over)

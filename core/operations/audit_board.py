@@ -1,0 +1,189 @@
+"""Commands that say what an audit tells: its board, the curve of widths, calibration, roles, the methods paragraph."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from .. import audit as room
+from ..audit import find_audit
+from ..catalogue import grade_command
+from ..formats import read_small
+from ..measures.audit import VARIANCES, Variance
+from ..project import Project
+from .console import tell
+from .opening import Opening
+from .options import Author
+from .output import Output
+from .policy import PolicyOptions
+from .registry import Option, operation
+
+AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
+
+
+@operation("audit board", act="read the bank", reads=True)
+def board(
+    opening: Opening,
+    *,
+    name: AuditName = None,
+    variance: Annotated[
+        Variance, Option(help="pool: intervals for these queries; queries: for similar queries too.", choices=VARIANCES)
+    ] = "pool",
+    file: Annotated[
+        Path | None,
+        Option("--from", help="Use the audit file of a bundle instead of a project.", file="read", metavar="FILE"),
+    ] = None,
+) -> Output:
+    """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
+    if file is not None:
+        facts = room.read_facts(read_small(file), str(file))
+        found, apart = room.board_of(facts, variance), room.told_apart_of(facts, room.board_of(facts))
+    else:
+        with opening() as project:
+            audit = find_audit(project, name)
+            found, apart = room.audit_board(project, audit, variance), room.told_apart(project, audit)
+    output = Output(found.as_dict()).table(
+        ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
+        [
+            (
+                s.rank,
+                s.run,
+                s.audited,
+                s.low,
+                s.high,
+                s.machine,
+                s.machine_rank,
+                s.bias,
+                s.bias_low,
+                s.bias_high,
+                s.order,
+            )
+            for s in found.systems
+        ],
+    )
+    output.note(found.says, ("Target reached: " if found.statement.holds else "") + found.statement.says, apart)
+    if found.labels is not None:
+        rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
+        output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
+    if found.correlation is not None and found.kendall is not None:
+        output.note(
+            f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
+            f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
+        )
+    output.note(*(f"Not separated: {', '.join(group)}." for group in found.groups))
+    if found.favour is not None:
+        output.note(found.favour.says)
+    return output
+
+
+@operation("audit curve", act="read the bank", reads=True)
+def curve(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Estimate how many judgments the goal needs, and the width of the intervals."""
+    found = room.forecast(project, find_audit(project, name))
+    output = Output(found.as_dict()).table(
+        ("judgments", "width", "without grader", "uniform, without grader"),
+        [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
+    )
+    if found.width is not None:
+        output.note(f"Current median width: {found.width:.4f}.")
+    return output.note(found.says)
+
+
+@operation("audit calibrate", act="read the bank", reads=lambda given: given["accept"] is None)
+def calibrate(
+    opening: Opening,
+    as_json: bool,
+    *,
+    name: AuditName = None,
+    accept: Annotated[
+        str | None, Option(help="Save the embedding grader with the new cut points under this name.", metavar="NAME")
+    ] = None,
+    author: Author,
+) -> None:
+    """Compare labels with judgments, and propose a min rating and cut points.
+
+    Without --accept, nothing changes.
+    """
+    with opening() as project:
+        audit = find_audit(project, name)
+        found = room.calibration(project, audit)
+        if accept is not None:
+            room.accept_cut_points(project, audit, accept, author)
+    _calibration_output(found).print(as_json)
+    if accept is not None:
+        tell(f"Saved '{accept}'. Next: {grade_command(accept)}")
+
+
+def _calibration_output(found: room.Calibration) -> Output:
+    output = Output(asdict(found))
+    values = sorted({value for one in found.meanings for value in one.chances})
+    output.table(
+        ("label", "passages", "judged", "mean judgment", *(f"judged {value}" for value in values)),
+        [
+            (one.label, one.passages, one.judged, one.mean)
+            + tuple(_rate(one.chances[value]) if value in one.chances else None for value in values)
+            for one in found.meanings
+        ],
+    )
+    output.table(
+        ("min rating", "precision", "recall", "accuracy", "kappa"),
+        [
+            (one.rating,) + tuple(map(_rate, (one.quality.precision, one.quality.recall, one.quality.accuracy,
+                                              one.quality.kappa)))
+            for one in found.min_ratings
+        ],
+    )  # fmt: skip
+    if found.balanced is not None and found.balanced != found.min_rating:
+        output.note(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
+    if found.new_cuts:
+        proposed = f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)})."
+        output.note(f"{proposed} Save them with --accept NAME.")
+    elif found.why_no_cuts:
+        output.note(f"No cut points proposed: {found.why_no_cuts}")
+    return output
+
+
+def _cuts(cuts: tuple[float, ...]) -> str:
+    return ", ".join(f"{cut:.4f}" for cut in cuts)
+
+
+def _rate(share: room.Share) -> str | None:
+    return None if share.value is None else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
+
+
+@operation("audit methods", act="read the bank", reads=True)
+def methods(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Show a paragraph about the audit for the methods section of a paper."""
+    paragraph = room.methods(project, find_audit(project, name))
+    return Output({"methods": paragraph}).line(paragraph)
+
+
+@operation("audit roles", act="read the bank", reads=True)
+def roles(
+    project: Project,
+    *,
+    policy: PolicyOptions,
+) -> Output:
+    """List the models of questions, grader and systems, with warnings about overlap."""
+    found = room.circularity(project, policy)
+    output = Output(
+        {
+            "questions": vars(found.questions),
+            "grader": vars(found.grader),
+            "runs": [vars(run) for run in found.runs],
+            "kin": found.kin,
+            "warnings": found.warnings,
+        }
+    )
+    output.line(found.says)
+    output.table(("run", "made with"), [(run.name, run.says) for run in found.runs])
+    return output.note(*(f"warning: {warning}" for warning in found.warnings))

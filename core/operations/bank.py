@@ -1,0 +1,221 @@
+"""Commands about the question bank."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+from .. import bank as banks
+from ..bank import (
+    check_version,
+    difference,
+    editing,
+    in_their_words,
+    latest_version,
+    merged,
+    new_question,
+    save_drafts,
+    word_difference,
+)
+from ..errors import InputError, Report, unknown_name
+from ..formats import Source, read_bank
+from ..project import Project
+from ..types import KINDS, Question
+from .opening import Opening
+from .options import Author
+from .output import Output
+from .registry import Argument, Option, operation
+
+Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
+
+
+@operation("bank list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query: Annotated[str | None, Option(help="Only the questions of this query.")] = None,
+    version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
+    versions: Annotated[bool, Option(help="List the saved versions instead.")] = False,
+) -> Output:
+    """List questions or saved versions."""
+    if versions:
+        saved = banks.versions(project)
+        return Output({"versions": [asdict(one) for one in saved]}).table(
+            ("version", "questions changed", "saved at", "author", "note"),
+            [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved],
+        )
+    found = banks.questions(project, version, query)
+    shown = check_version(project, version)
+    return Output({"version": shown, "questions": [asdict(question) for question in found]}).table(
+        ("question", "kind", "weight", "active", "text"),
+        [(q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found],
+    )
+
+
+@operation("bank edit", act="edit questions")
+def edit(
+    opening: Opening,
+    *,
+    question_id: Annotated[str | None, Argument()] = None,
+    query: Annotated[str | None, Option("--add", help="Add a new question to this query.", metavar="QUERY")] = None,
+    text: Annotated[str | None, Option(help="New wording.")] = None,
+    weight: Annotated[
+        float | None, Option(help="Weight from -1,000,000 to 1,000,000; 0: ignored; negative: content to avoid.")
+    ] = None,
+    kind: Annotated[str | None, Option(help="Kind of question.", choices=list(KINDS))] = None,
+    subtopic_id: Annotated[str | None, Option("--subtopic", help="Id of the subtopic; empty to clear it.")] = None,
+    answer_key: Annotated[str | None, Option(help="Answer key; empty to clear it.")] = None,
+    active: Annotated[bool | None, Option("--active/--retired", help="Restore or retire the question.")] = None,
+    note: Note,
+    author: Author,
+) -> Output:
+    """Edit or add one question, and save the bank as a new version."""
+    if (question_id is None) == (query is None):
+        said = "No question was named." if query is None else "A question id and --add cannot be combined."
+        raise InputError("no-question-named", said, "Name a question, or use --add QUERY.")
+    with opening() as project:
+        before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
+        given = {
+            "text": text,
+            "weight": weight,
+            "kind": kind,
+            "subtopic_id": subtopic_id,
+            "answer_key": answer_key,
+            "active": active,
+        }
+        fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+        # These two are cleared by giving them empty; a question without words is refused.
+        fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
+        after = replace(before, **fields)  # type: ignore[arg-type]
+        version = banks.save(project, [after], _written(note), author)
+        return _saved(version, latest_version(project), question=after.question_id)
+
+
+@operation("bank split", act="edit questions")
+def split(
+    project: Project,
+    *,
+    question_id: Annotated[str, Argument(metavar="QUESTION")],
+    texts: Annotated[tuple[str, ...], Option("--into", help="Wording of a new question; give it twice or more.")],
+    note: Note,
+    author: Author,
+) -> Output:
+    """Replace one question by several, and save the bank as a new version.
+
+    The new questions share the weight equally. The old question is retired.
+    """
+    changed = editing.split(_find(banks.questions(project), question_id), texts)
+    version = banks.save(project, changed, _written(note), author)
+    output = _saved(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
+    return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
+
+
+@operation("bank merge", act="edit questions")
+def merge(
+    project: Project,
+    *,
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")],
+    text: Annotated[str, Option("--into", help="Wording of the merged question.")],
+    note: Note,
+    author: Author,
+) -> Output:
+    """Replace several questions of a query by one, and save the bank as a new version."""
+    known = banks.questions(project)
+    changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+    version = banks.save(project, changed, _written(note), author)
+    return _saved(version, latest_version(project), question=changed[0].question_id)
+
+
+def _find(questions: list[Question], question_id: str) -> Question:
+    for question in questions:
+        if question.question_id == question_id:
+            return question
+    raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
+
+
+def _written(note: str) -> str:
+    if not note.strip():
+        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
+    return note
+
+
+def _saved(version: int | None, newest: int, **more: object) -> Output:
+    return Output({"version": newest, "saved": version is not None, **more}).note(
+        f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
+    )
+
+
+@operation("bank save", act="save the bank")
+def save(
+    opening: Opening,
+    *,
+    file: Annotated[Path | None, Argument(file="read")] = None,
+    note: Note,
+    author: Author,
+) -> Output:
+    """Save the questions of FILE, or your unsaved changes, as a new bank version.
+
+    Questions that are not in FILE stay unchanged. You are recorded as the author of the wordings in FILE. To import the
+    bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
+    """
+    if file is None:
+        with opening() as project:
+            version = save_drafts(project, author, _written(note))
+            return _saved(version, latest_version(project))
+    report = Report()
+    read = read_bank(Source.of(file), report)
+    report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
+    with opening() as project:
+        questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
+        version = banks.save(project, questions, _written(note), author)
+        return _saved(version, latest_version(project))
+
+
+@operation("bank diff", act="read the bank", reads=True)
+def diff(
+    project: Project,
+    *,
+    before: Annotated[int, Option("--from", help="Earlier version.")],
+    after: Annotated[int | None, Option("--to", help="Later version (default: the newest).")] = None,
+) -> Output:
+    """Compare two bank versions question by question."""
+    found = difference(banks.questions(project, before), banks.questions(project, after))
+    changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
+    added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
+    output = Output({"added": added, "changed": changed, "removed": removed})
+    for sign, questions in (("+", found.added), ("-", found.removed)):
+        for question in questions:
+            output.line(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
+    for old, new in found.changed:
+        output.line(f"~ {new.question_id}: {_marked(old, new)}")
+    return output
+
+
+def _marked(old: Question, new: Question) -> str:
+    """The wording with what was removed in [-…-] and what was added in {+…+}, then the other differences."""
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    text = "".join(marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or ""))
+    fields = ("kind", "weight", "active", "subtopic_id", "answer_key", "note")
+    others = [
+        f"{name.replace('_id', '')} {getattr(old, name)} -> {getattr(new, name)}"
+        for name in fields
+        if getattr(old, name) != getattr(new, name)
+    ]
+    return "; ".join([text, *others])
+
+
+@operation("bank restore", act="save the bank")
+def restore(
+    project: Project,
+    *,
+    version: Annotated[int, Option(help="Version to restore.")],
+    questions: Annotated[tuple[str, ...], Option("--question", help="Only this question; may be repeated.")] = (),
+    note: Note,
+    author: Author,
+) -> Output:
+    """Restore an earlier version, or some of its questions, as a new version."""
+    for question_id in questions:
+        _find(banks.questions(project), question_id)
+    saved = banks.restore(project, version, _written(note), author, questions or None)
+    return _saved(saved, latest_version(project))

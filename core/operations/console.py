@@ -1,0 +1,254 @@
+"""What an operation shares with whoever runs it: where it prints, its files, and how it is stopped.
+
+At a shell it prints to the process and works on its files. In a server each request has a `Guest`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..atomic_files import written
+from ..errors import InputError
+from ..project import Project
+from ..text import with_escapes
+
+Stream = Literal["output", "error"]
+
+LONGEST_NAME = 50
+"""Characters of a file's name, of which each takes 4 bytes at most and a name 255."""
+
+
+@dataclass
+class Guest:
+    """Somebody whose command this thread runs.
+
+    Args:
+        project: the open project, as they have it.
+        author: under whom it is recorded what they do.
+        folder: a new one for their files; nothing outside it is read or written for them.
+        files: what they sent: by the words with which the command names each, where it is now.
+        background: whether a grading job goes on when the command has ended.
+        stopping: set where the command is to end.
+        stopped_by: who wants that, as a sentence; empty where it is themselves, as by Ctrl+C.
+        say: gets what the operation prints.
+        terminal: whether the person watches it on a terminal.
+    """
+
+    project: Project
+    author: str
+    folder: Path
+    files: Mapping[str, Path] = field(default_factory=dict)
+    background: bool = False
+    stopping: threading.Event = field(default_factory=threading.Event)
+    stopped_by: str = ""
+    say: Callable[[Stream, bytes], None] = lambda stream, content: None
+    terminal: bool = False
+    hand_over: Callable[[], None] = lambda: None
+    """Waits until the files that the command has written are in their places, if its caller says so."""
+    outputs: dict[str, Path] = field(default_factory=dict)
+    """What the command may write: by the words that name each."""
+    absent: dict[str, Path] = field(default_factory=dict)
+    """What it asks for and was not sent, likewise: nothing is there."""
+
+    def check_stopped(self) -> None:
+        """End the command here, once, where it is to end.
+
+        Raises:
+            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, where that is
+                somebody else.
+        """
+        if self.stopping.is_set():
+            self.stopping.clear()
+            raise KeyboardInterrupt(self.stopped_by)
+
+    def place(self, name: str, written: bool) -> Path:
+        """Where a file lies that the command names; somewhere empty where it was not sent."""
+        if not written and name in self.files:
+            return self.files[name]
+        known, kind = (self.outputs, "written") if written else (self.absent, "absent")
+        if name not in known:
+            folder = self.folder / f"{kind}-{len(known)}"
+            folder.mkdir()
+            # Its end says what kind of file it is. No system takes names of any length, and the engine not every sign.
+            plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
+            known[name] = folder / (plain if plain not in ("", "..") else "file")
+        return known[name]
+
+
+_guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
+
+
+def guest() -> Guest | None:
+    """Whose command this thread runs in a server; None in a process of its own."""
+    return _guest.get()
+
+
+@contextmanager
+def hosting(one: Guest) -> Iterator[None]:
+    """Let this thread run a command of somebody until the block ends."""
+    token = _guest.set(one)
+    try:
+        yield
+    finally:
+        _guest.reset(token)
+
+
+def pause(seconds: float) -> None:
+    """Wait; the command of a guest ends meanwhile where it is to end.
+
+    Raises:
+        KeyboardInterrupt: as `Guest.check_stopped`.
+    """
+    if (host := guest()) is None:
+        time.sleep(seconds)
+    else:
+        host.stopping.wait(seconds)
+        host.check_stopped()
+
+
+def close_unfinished(project: Project) -> None:
+    """Mark jobs whose process died; in a server, which did so when it opened the project, others are under way."""
+    if guest() is None:
+        # What only reads need not wait for all that grades.
+        from ..project import close_interrupted
+
+        close_interrupted(project)
+
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+
+
+def deliver(files: Mapping[str, bytes]) -> None:
+    """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
+
+    Args:
+        files: contents by path. `-` is standard output, which is written at the end of the command. What a path that
+            ends with .gz gets is compressed.
+
+    Raises:
+        InputError, ProjectError, KeyboardInterrupt: they are not in place. Nothing may be recorded of them.
+    """
+    with ExitStack() as places:
+        for name, content in files.items():
+            if name != "-":
+                compressed = name.endswith(".gz") and not content.startswith(GZIP)
+                # Without the time, so that the same content gives the same bytes.
+                made = gzip.compress(content, mtime=0) if compressed else content
+                places.enter_context(written(Path(name))).write_bytes(made)
+    if (host := guest()) is not None:
+        host.hand_over()
+
+
+def text_of(file: Path) -> str:
+    """The text of a small file that a command names, or of standard input.
+
+    Raises:
+        InputError: it cannot be read, or is not in UTF-8.
+    """
+    # Most commands read no such file.
+    from ..formats import read_small_text
+
+    try:
+        if guest() is None and file == Path("-"):
+            return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
+        return read_small_text(file)
+    except UnicodeDecodeError as error:
+        raise InputError("not-utf8", f"{file} is not valid UTF-8.", "Save it as UTF-8.") from error
+
+
+def sent_file(name: str) -> Path | None:
+    """The file that words mean which may mean something else; None where there is none, or a server was sent none."""
+    if (host := guest()) is not None and Path(name) not in host.files.values():
+        return None
+    path = Path(name)
+    return path if path.is_file() else None
+
+
+def at_a_shell() -> None:
+    """Refuse what a server does for nobody.
+
+    Raises:
+        InputError: a server runs it.
+    """
+    if guest() is not None:
+        raise InputError(
+            "needs-a-shell", "This command needs local files.", "Run it in a shell on the computer that has the files."
+        )
+
+
+def write(text: str, stream: Stream = "output") -> None:
+    """Print a text, which has its own line ends."""
+    if (host := guest()) is not None:
+        host.check_stopped()
+        shown = with_escapes(text) if host.terminal else text
+        host.say(stream, shown.encode(errors="backslashreplace"))
+        return
+    file = sys.stdout if stream == "output" else sys.stderr
+    file.write(text)
+    file.flush()
+
+
+def write_bytes(content: bytes) -> None:
+    """Print the content of a file."""
+    if (host := guest()) is not None:
+        host.say("output", content)
+    else:
+        sys.stdout.buffer.write(content)
+
+
+def tell(message: str) -> None:
+    """Print a line on stderr, so that stdout has the results alone."""
+    write(f"{message}\n", "error")
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object."""
+    write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows in columns, as `table_lines` has them."""
+    for line in table_lines(header, rows):
+        write(line)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """The lines of a table: numbers to the right, text to the left, `-` for missing values."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
+    for line in (list(header), *cells):
+        texts = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        yield "  ".join(texts).rstrip() + "\n"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:z.4f}" if isinstance(value, float) else with_escapes(str(value))
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun, as "1 pair" or "1,204 pairs"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def is_terminal() -> bool:
+    """Whether a person watches stderr."""
+    return host.terminal if (host := guest()) is not None else sys.stderr.isatty()

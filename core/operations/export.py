@@ -1,0 +1,229 @@
+"""What the export command does for each kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..audit import audit_files
+from ..catalogue import how_to_grade
+from ..errors import GradingError, InputError
+from ..exchange import (
+    Manifest,
+    Publication,
+    bank_csv,
+    bank_jsonl,
+    board_json,
+    board_latex,
+    board_tsv,
+    bundle,
+    bundle_again,
+    export_grades,
+    export_project,
+    graded_file,
+    manifest_json,
+    publish,
+    qrels,
+    read_manifest,
+    reproduce,
+    runs_zip,
+)
+from ..formats import read_small
+from ..labels import Policy, basis, progress, readiness
+from ..leaderboard import leaderboard, queries_with_ungraded
+from ..project import Project, current_author, log
+from .console import at_a_shell, counted, deliver, tell
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the export command.
+
+    Args:
+        output: file or folder to write; - for standard output.
+        manifest: of the publication to make again.
+        save_manifest: where to write the manifest of the publication that is made.
+        note: of the publication that is made.
+    """
+
+    output: str
+    source: str
+    binary: bool
+    measure: str
+    policy: Policy
+    manifest: Path | None
+    save_manifest: Path | None
+    note: str
+    require_complete: bool
+
+    def deliver(self, content: bytes) -> None:
+        deliver({self.output: content})
+
+    def deliver_both(self, publication: Publication) -> None:
+        """Write the qrels and their manifest: both, or if one cannot be written, neither."""
+        deliver(
+            {
+                str(self.save_manifest): manifest_json(publication.manifest).encode(),
+                self.output: publication.qrels_bytes,
+            }
+        )
+
+
+def export_file(project: Project, what: str, asked: Asked) -> bytes:
+    """Write an exported file, and record it after the file is in its place; return its content.
+
+    Raises:
+        InputError: it cannot be made, or not written.
+        ProjectError: the disk is full.
+        GradingError: the labels are incomplete, and had to be complete.
+    """
+    content = _CONTENTS[what](project, asked)
+    if what in ("bank", "exam", "graded", "leaderboard", "responses-matrix", "runs"):
+        asked.deliver(content)
+        with project.transaction() as cursor:
+            log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
+    return content
+
+
+def export_folder(project: Project, what: str, asked: Asked) -> None:
+    """Write the whole project, or its grades with rankings and questions, as Parquet.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if asked.output == "-":
+        raise InputError(
+            "folder-to-standard-output",
+            "A folder cannot be written to standard output.",
+            "Name a folder, or for a project a .zip file.",
+        )
+    if what == "grades":
+        at_a_shell()
+        rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
+    else:
+        rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
+    tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
+
+
+def _qrels(project: Project, asked: Asked) -> bytes:
+    author = current_author()
+    if asked.manifest is not None:
+        return reproduce(project, _manifest(asked.manifest), author, asked.deliver)
+    if asked.source == "exam":
+        _check(project, asked)
+    elif asked.save_manifest or asked.require_complete:
+        raise InputError(
+            "no-manifest-of-kind",
+            "--save-manifest and --require-complete apply to labels, not to judgments.",
+            "Remove --source.",
+        )
+    if asked.save_manifest is not None:
+        publication = publish(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
+        tell(f"Wrote {asked.save_manifest}.")
+        return publication.qrels_bytes
+    content = qrels(project, asked.policy, asked.source, asked.binary).encode()
+    asked.deliver(content)
+    with project.transaction() as cursor:
+        log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
+    return content
+
+
+def _manifest(file: Path) -> Manifest:
+    return read_manifest(read_small(file), str(file))
+
+
+def _check(project: Project, asked: Asked) -> None:
+    """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
+    state = readiness(project, basis(project, asked.policy))
+    if passages := state.speaking_passages:
+        tell(
+            f"note: {counted(passages, 'pooled passage')} with text that addresses the grader: exam passages --speaking"
+        )
+    if state.complete:
+        return
+    gaps = []
+    if state.ungraded or state.failed:
+        gaps.append(f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed")
+    if state.ungraded:
+        gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
+    others = (
+        (state.without_text, "pair", " without passage text"),
+        (state.stale_overrides, "stale override", ""),
+        (state.partial_labels, "partial label", ""),
+        (state.unlabelled_passages, "passage", " without a label"),
+    )
+    gaps += [f"{counted(number, thing)}{lack}" for number, thing, lack in others if number]
+    counts = "; ".join(gaps)
+    spec = basis(project, asked.policy).grader.spec
+    todo = []
+    if state.ungraded or state.failed:
+        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
+    if state.stale_overrides:
+        todo.append("Confirm or withdraw stale overrides: exam override list --stale")
+    if state.without_text:
+        todo.append("Import passage texts: exam import passages FILE")
+    if asked.require_complete:
+        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(todo))
+    tell(f"warning: incomplete labels: {counts}.")
+    for step in todo:
+        tell(step)
+
+
+def _bundle(project: Project, asked: Asked) -> bytes:
+    if asked.manifest is not None:
+        return bundle_again(project, _manifest(asked.manifest), current_author(), audit_files, asked.deliver)
+    _check(project, asked)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit_files, asked.deliver)
+
+
+def _bank(project: Project, asked: Asked) -> bytes:
+    make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
+    return make(project, asked.policy.bank_version).encode()
+
+
+def _graded(project: Project, asked: Asked) -> bytes:
+    return graded_file(project, None if asked.source == "exam" else asked.source)
+
+
+def _leaderboard(project: Project, asked: Asked) -> bytes:
+    by_ending = {".tex": board_latex, ".json": board_json}
+    make = by_ending.get(Path(asked.output).suffix, board_tsv)
+    board = leaderboard(project, asked.measure, asked.source, asked.policy)
+    if board.says_ungraded:
+        tell(board.says_ungraded)
+    return make(board).encode()
+
+
+def _exam(project: Project, asked: Asked) -> bytes:
+    # What exams need is loaded for no other export.
+    from ..pipelines import exam_json
+
+    return exam_json(project, None if asked.source == "exam" else asked.source).encode()
+
+
+def _responses_matrix(project: Project, asked: Asked) -> bytes:
+    from ..pipelines import answers_csv
+
+    return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
+
+
+def _runs(project: Project, asked: Asked) -> bytes:
+    return runs_zip(project)
+
+
+_CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
+    "qrels": _qrels,
+    "bank": _bank,
+    "graded": _graded,
+    "leaderboard": _leaderboard,
+    "exam": _exam,
+    "responses-matrix": _responses_matrix,
+    "runs": _runs,
+    "bundle": _bundle,
+}
+
+FOLDERS = ("project", "grades")
+"""Exports of several files."""
+EXPORTS = (*_CONTENTS, *FOLDERS)
+"""What can be exported."""

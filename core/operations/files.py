@@ -1,0 +1,205 @@
+"""Commands that make the demo, bring files in and take files out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from ..bank import counts
+from ..errors import FileError, InputError
+from ..exchange import IMPORTERS, Options, import_files, import_project, make_demo
+from ..formats import Source
+from ..locations import projects_folder
+from ..project import current_author
+from .console import at_a_shell, tell, write_bytes
+from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
+from .opening import Opening
+from .output import Output
+from .policy import PolicyOptions
+from .registry import Argument, Option, operation
+
+
+@operation("demo", act="organize", at_shell=True)
+def demo(
+    opening: Opening,
+    *,
+    grade: Annotated[
+        bool,
+        Option(
+            "--grade/--no-grade",
+            help="Grade with the embedded default grader, and run the exam with examinees that need no model.",
+        ),
+    ] = True,
+) -> None:
+    """Create and grade a demo project. An existing project is not changed.
+
+    The default project is demo.duckdb in the projects folder of the app.
+    """
+    at_a_shell()
+    path = opening.file or projects_folder() / "demo.duckdb"
+    if path.exists():
+        tell(f"{path} already exists.")
+        return
+    # Of the commands here only this one needs it, and it takes a tenth of a second to load.
+    from ..pipelines import sit_by_rules
+
+    author = current_author()
+    make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)
+
+
+@operation("import", act="import files")
+def import_(
+    opening: Opening,
+    as_json: bool,
+    *,
+    kind: Annotated[str, Argument(choices=[*IMPORTERS, "project"])],
+    files: Annotated[tuple[Path, ...], Argument(file="read")],
+    source: Annotated[
+        str | None,
+        Option(
+            "--source",
+            "--name",
+            help="Name of the judgments, the leaderboard or the lm-eval examinee (default: file or folder name).",
+        ),
+    ] = None,
+    skip_unknown: Annotated[
+        bool, Option(help="Skip lines about unknown queries. By default, they stop the import.")
+    ] = False,
+    gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
+    replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
+    preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
+) -> None:
+    """Import files. If a line is invalid, nothing is imported.
+
+    Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
+    with --replace. exam bring-back restores them.
+
+    You can name several files of runs or qrels at once. An exported project becomes a new project.
+    """
+    if kind == "project":
+        if len(files) > 1 or source or skip_unknown or gold or replace or preview:
+            raise InputError(
+                "options-exclude-each-other",
+                "A project is imported alone and without other options.",
+                "Name one folder or zip file, and remove the options.",
+            )
+        _import_project(files[0], opening.path, as_json)
+        return
+    if gold and kind != "responses":
+        raise InputError(
+            "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
+        )
+    if source is not None and len(files) > 1 and kind != "lm-eval":
+        raise InputError(
+            "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
+        )
+    with opening() as project:
+        try:
+            done = import_files(
+                project,
+                kind,
+                [Source.of(file) for file in files],
+                current_author(),
+                Options(source, skip_unknown, gold, replace),
+                preview,
+            )
+        except FileError as error:
+            if len(error.problems) > 1 and not as_json:
+                for problem in error.problems[1:20]:
+                    tell(str(problem))
+            raise
+    notes = [str(note) for note in done.notes]
+    replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
+    output = Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
+    output.note(*(f"note: {note}" for note in notes))
+    output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
+    output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    output.print(as_json)
+
+
+def _import_project(folder: Path, path: Path, as_json: bool) -> None:
+    project = import_project(folder, path)
+    try:
+        found = counts(project)
+    finally:
+        project.close()
+    output = Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
+    output.note(f"Created {path}.").print(as_json)
+
+
+@operation("export", act="download")
+def export(
+    opening: Opening,
+    given: frozenset[str],
+    *,
+    what: Annotated[str, Argument(choices=EXPORTS)],
+    output: Annotated[
+        str, Option("-o", "--output", help="Output file or folder; - for standard output.", file="write")
+    ],
+    source: Annotated[str, Option(help="Judgment source, or query of an exam; 'exam': the labels.")] = "exam",
+    binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
+    measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
+    save_manifest: Annotated[
+        Path | None,
+        Option(help="Publish the qrels, and write a manifest that reproduces them.", file="write", metavar="FILE"),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        Option(help="Reproduce the qrels or bundle of this manifest, byte for byte.", file="read", metavar="FILE"),
+    ] = None,
+    note: Annotated[str, Option(help="Reason of the publication, stored in the manifest.")] = "",
+    require_complete: Annotated[
+        bool, Option(help="Fail if pairs are ungraded or failed, or overrides are stale.")
+    ] = False,
+    policy: PolicyOptions,
+) -> None:
+    """Export qrels, leaderboards, other files or the whole project.
+
+    \b
+    qrels             labels, or the judgments of --source
+    bank              question bank: .jsonl or .csv
+    graded            graded file: .jsonl.gz
+    leaderboard       TSV, .json or .tex
+    exam              .json of the items; --source QUERY selects one exam
+    responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
+    runs              zip of TREC runs
+    bundle            zip of qrels, manifest, bank, leaderboards and overrides
+    project           everything, for exam import project: folder or .zip of Parquet files
+    grades            grades, for exam file-leaderboard: folder of Parquet files
+    """
+    if manifest and what not in ("qrels", "bundle"):
+        raise InputError(
+            "no-manifest-of-kind",
+            f"--manifest cannot reproduce {what}.",
+            "Export qrels or bundle.",
+        )
+    if save_manifest and what != "qrels":
+        raise InputError(
+            "no-manifest-of-kind",
+            f"--save-manifest does not apply to {what}.",
+            "Export qrels, or a bundle with its manifest.",
+        )
+    if manifest is not None:
+        _check_alone(given)
+    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
+    with opening() as project:
+        if what in FOLDERS:
+            export_folder(project, what, asked)
+            content = b""
+        else:
+            content = export_file(project, what, asked)
+    if output == "-":
+        write_bytes(content)
+        return
+    tell(f"Wrote {output}.")
+
+
+def _check_alone(given: frozenset[str]) -> None:
+    """Refuse options that would seem to change what a manifest has settled."""
+    if chosen := given - {"what", "output", "manifest"}:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
+        raise InputError(
+            "options-exclude-each-other",
+            f"--manifest cannot be combined with {names}.",
+            "Remove these options.",
+        )

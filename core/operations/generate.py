@@ -1,0 +1,206 @@
+"""Commands that let a model draft questions and answer keys, and that accept or reject what it drafted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, cast
+
+from .. import bank
+from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
+from ..errors import GradingError, InputError
+from ..graders import BACK_ENDS
+from ..grading import KINDS, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..jobs import Caps, job_control
+from ..project import Project, current_author
+from .answer_options import may_use_key
+from .console import counted, print_json, print_table, tell
+from .opening import Opening
+from .output import Output
+from .patience import Patience
+from .progress import ProgressLines, tell_of_calls
+from .registry import Argument, Gathered, Option, operation
+
+
+def _model(
+    *,
+    model: Annotated[str, Option(help="Name or folder of the model.")],
+    back_end: Annotated[
+        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+    ] = None,
+    base_url: Annotated[
+        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
+    ] = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the endpoint's API key (default: by the address).")
+    ] = None,
+) -> dict[str, str]:
+    given = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The settings of the model that drafts."""
+PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
+
+
+@operation("generate", act="write with models")
+def generate(
+    opening: Opening,
+    as_json: bool,
+    *,
+    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
+    every: Annotated[bool, Option("--all", help="All queries.")] = False,
+    kind: Annotated[str, Option(help="Kind of question.", choices=KINDS)] = "question",
+    number: Annotated[int, Option("-n", help="Largest number of proposals per query or subtopic.")] = 10,
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    patience: Patience,
+) -> None:
+    """Draft questions with a model. They are proposals until you accept them."""
+    if bool(queries) == every:
+        said = "--all and --query cannot be combined." if every else "No query was named."
+        raise InputError("options-exclude-each-other", said, "Use --query QUERY or --all.")
+    with opening() as project, may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = job_control(
+            project, drafter.model, drafter.back_end,
+            Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
+        )  # fmt: skip
+        chosen = None if every else queries
+        lines = ProgressLines("requests answered")
+
+        def watch(done: int, total: int) -> None:
+            lines.say(done, total, over=done == total)
+
+        report = suggest(project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch)
+        _say(project, report, as_json)
+
+
+def _say(project: Project, report: Report, as_json: bool) -> None:
+    """Say what came, and what did not and why; the command fails where nothing came at all."""
+    found = bank.proposals(project, keys=report.keys)
+    if as_json:
+        print_json({"proposals": [asdict(one) for one in found], **asdict(report)})
+    else:
+        print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+        for failure in report.failed:
+            tell(f"exam: no proposals from {failure}")
+        came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
+        tell(f"{came} {_rest(report)}See exam proposals list.")
+    if not found:
+        raise GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+
+
+def _rest(report: Report) -> str:
+    said = f"Dropped beyond the limit of -n: {counted(report.left_out, 'proposal')}. " if report.left_out else ""
+    return said + (f"Not made (limit reached): {counted(report.stopped, 'request')}. " if report.stopped else "")
+
+
+@operation("proposals list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query: Annotated[str | None, Option(help="Only this query.")] = None,
+    state: Annotated[str, Option(help="Only this state.", choices=[*STATES, "all"])] = "open",
+    near: Annotated[bool, Option(help="Also mark near-duplicates, by the embedding model.")] = False,
+) -> Output:
+    """List proposals with their origin and the questions that they repeat."""
+    found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    repeats = {
+        key: mark
+        for query_id in dict.fromkeys(one.query_id for one in found)
+        for key, mark in marks(project, current_author(), query_id, near).items()
+    }
+    value = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+    return Output({"proposals": value}).table(
+        ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
+        [
+            (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
+            for one in found
+        ],
+    )
+
+
+def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
+    return str(repeats[one.key]) if one.key in repeats else None
+
+
+@operation("proposals accept", act="edit questions")
+def accept(
+    opening: Opening,
+    as_json: bool,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+    note: Annotated[str | None, Option(help="Save all your unsaved changes at once, with this note.")] = None,
+) -> None:
+    """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
+    if note is not None and not note.strip():
+        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
+    author = current_author()
+    with opening() as project:
+        made = bank.accept(project, keys, author)
+        version = save_drafts(project, author, note) if note is not None else None
+    if as_json:
+        print_json({"questions": [asdict(question) for question in made], "version": version})
+    elif version is None:
+        tell(f"Accepted {counted(len(made), 'question')}. To save: exam bank save --note NOTE")
+    else:
+        tell(f"Accepted {counted(len(made), 'question')}. Saved bank version {version}.")
+
+
+@operation("proposals reject", act="edit questions")
+def reject(
+    opening: Opening,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> None:
+    """Reject proposals. They are kept, and later repeats are marked."""
+    with opening() as project:
+        bank.reject(project, keys, current_author())
+    tell(f"Rejected {counted(len(set(keys)), 'proposal')}.")
+
+
+@operation("proposals put-back", act="edit questions")
+def put_back(
+    opening: Opening,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> None:
+    """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
+    with opening() as project:
+        bank.put_back(project, keys, current_author())
+    tell(f"Reopened {counted(len(set(keys)), 'proposal')}.")
+
+
+@operation("proposals edit", act="edit questions")
+def edit(
+    opening: Opening,
+    *,
+    key: Annotated[int, Argument(metavar="PROPOSAL")],
+    text: Annotated[str, Option(help="New wording. The original wording is kept too.")],
+) -> None:
+    """Reword an open proposal. The model's wording is kept."""
+    with opening() as project:
+        edit_proposal(project, key, text, current_author())
+    tell(f"Reworded proposal {key}.")
+
+
+@operation("proposals answer-key", act="ask models")
+def answer_key(
+    opening: Opening,
+    as_json: bool,
+    *,
+    question: Annotated[str, Argument(metavar="QUESTION")],
+    passage: Annotated[str, Argument(metavar="PASSAGE")],
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    patience: Patience,
+) -> None:
+    """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
+    with opening() as project, may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = job_control(project, drafter.model, drafter.back_end, Caps(patience=patience), tell_of_calls())
+        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+        _say(project, report, as_json)

@@ -1,0 +1,111 @@
+"""The options by which a command says which grader it means."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from ..catalogue import make_named, prompts, save_prompt, settings
+from ..errors import InputError
+from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
+from ..project import Project, current_author
+from .console import text_of
+from .registry import Gathered, Option
+
+
+@dataclass
+class GraderChoice:
+    """What was said of the grader; `kind` and `parameters` are complete once it is made."""
+
+    kind: str
+    parameters: dict[str, Any]
+    examples: Path | None
+
+    def make(self, project: Project) -> Grader:
+        """The grader of the name, with what was said of it beside the name.
+
+        Raises:
+            InputError: there is none, or a parameter makes no sense.
+        """
+        library = prompts(project)
+        if self.examples is not None:
+            library = library | self._prompt_with_examples(project, library, self.examples)
+        made, self.kind, self.parameters = make_named(project, self.kind, self.parameters, library)
+        return made
+
+    def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
+        """The chosen prompt with a file's examples, kept in the project under a name of its own."""
+        chosen = self.parameters.get("prompt", settings(project, self.kind)[1].get("prompt"))
+        if chosen not in library:
+            raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
+        changed = with_examples(library[chosen], text_of(file), file.name)
+        named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
+        save_prompt(project, named, current_author())
+        self.parameters["prompt"] = named.name
+        return {named.name: named}
+
+
+def _choice(
+    *,
+    grader_name: Annotated[
+        str, Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.")
+    ] = "embedding",
+    model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
+    back_end: Annotated[
+        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+    ] = None,
+    base_url: Annotated[
+        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
+    ] = None,
+    prompt: Annotated[str | None, Option(help="Name of the prompt: see exam prompts list.")] = None,
+    api: Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)] = None,
+    dtype: Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)] = None,
+    num_beams: Annotated[
+        int | None, Option(help="Beams of a local model; 1: greedy search.", least=1, most=MOST_BEAMS)
+    ] = None,
+    normalise: Annotated[
+        str | None, Option(help="Divisor of the likelihood of a choice (default: tokens).", choices=NORMALISATIONS)
+    ] = None,
+    cue: Annotated[str | None, Option(help="Last line for a prompt without one: a text, none or auto.")] = None,
+    settings: Annotated[
+        tuple[str, ...],
+        Option("--set", help="Other parameter of the grader; may be repeated.", metavar="NAME=VALUE"),
+    ] = (),
+    examples: Annotated[
+        Path | None,
+        Option(
+            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
+            file="read",
+            exists=True,
+        ),
+    ] = None,
+) -> GraderChoice:
+    named = {
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "prompt": prompt,
+        "api": api,
+        "dtype": dtype,
+        "num_beams": num_beams,
+        "normalise": normalise,
+        "cue": cue,
+    }
+    parameters = {name: value for name, value in named.items() if value is not None}
+    return GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON where it is JSON, else as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError("invalid-setting", f"Invalid setting '{text}'.", "Use NAME=VALUE.")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+GraderOptions = Annotated[GraderChoice, Gathered(_choice)]

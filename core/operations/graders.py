@@ -1,0 +1,196 @@
+"""Commands about graders: set them up, try them, read and change their prompts, set prices."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from .. import catalogue
+from ..catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
+from ..errors import GradingError, unknown_name
+from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
+from ..grading import pair_to_try
+from ..jobs import trial_control
+from ..project import Project, current_author
+from .console import text_of
+from .grader_options import GraderOptions
+from .opening import Opening
+from .output import Output, TextOutput
+from .registry import Argument, Option, operation
+
+
+@operation("graders list", act="read the bank", reads=True)
+def list_graders(
+    project: Project,
+) -> Output:
+    """List graders that have graded, and saved graders.
+
+    Commands accept the name, the fingerprint, or another saved name of a grader.
+    """
+    found = list_of_graders(project)
+    output = Output({"graders": [asdict(one) for one in found]})
+    if not found:
+        output.note("No graders yet. To grade with the embedded default grader: exam grade")
+    return output.table(
+        (
+            "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
+            "default",
+        ),
+        [
+            (one.name, ", ".join(one.also), one.method, one.model, one.fingerprint or None, one.grades, one.failures,
+             "yes" if one.can_grade else "no", "yes" if one.shown else "")
+            for one in found
+        ],
+    )  # fmt: skip
+
+
+@operation("graders save", act="organize")
+def save(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+    chosen: GraderOptions,
+) -> TextOutput:
+    """Save a grader under NAME. API keys stay in their environment variables."""
+    chosen.make(project)
+    grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
+    return TextOutput().note(
+        f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.",
+        f"To grade with it: {grade_command(name)}",
+    )
+
+
+@operation("graders remove", act="organize")
+def remove(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+) -> None:
+    """Remove the saved grader NAME. Its grades are kept."""
+    remove_named_grader(project, name, current_author())
+
+
+@operation("graders test", act="ask models", reads=lambda given: given["examples"] is None)
+def test(
+    opening: Opening,
+    as_json: bool,
+    *,
+    chosen: GraderOptions,
+    question_id: Annotated[
+        str | None, Option("--question", help="Question id. For the direct method, give a query id.")
+    ] = None,
+    passage_id: Annotated[
+        str | None, Option("--passage", help="Id of a passage (default: the first of the question's pool).")
+    ] = None,
+    injections: Annotated[bool, Option(help="Test the grader with prompt injections.")] = False,
+) -> None:
+    """Test a grader on one pair: show the prompt, the answer and the rating. Nothing is saved.
+
+    With --injections, the grader rates a text without an answer. It then rates this text followed by texts that claim,
+    order or fake a good rating. The ratings show how easily a passage can manipulate this grader.
+    """
+    with opening() as project:
+        grader = chosen.make(project)
+        if injections:
+            asked, _ = pair_to_try(project, grader.spec, question_id, passage_id)
+            injected = try_injections(grader, asked, control=trial_control(project, grader))
+            _injections(grader.spec.name, injected).print(as_json)
+            return
+        pair = pair_to_try(project, grader.spec, question_id, passage_id)
+        trial = try_pair(grader, *pair, trial_control(project, grader))
+    output = Output({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
+    for exchange in _exchanges(trial):
+        output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
+    rating = "-" if trial.grade.rating is None else trial.grade.rating
+    output.line(f"--- result\nrating {rating}, {trial.grade.status}")
+    output.print(as_json)
+    if trial.grade.status == "failed":
+        raise GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
+
+
+def _injections(name: str, trial: InjectionTrial) -> Output:
+    worked = [one.name for one in trial.worked]
+    families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
+    counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
+    output = Output({"grader": name, "without": trial.without, **counts, "families": families, "names": worked}).table(
+        ("injection", "worked", "tried"), [(family, n, of) for family, (n, of) in trial.families.items()]
+    )
+    without = "failed" if trial.without is None else f"rated {trial.without}"
+    return output.note(
+        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)} of"
+        f" {len(trial.ratings)}. Failed: {trial.failed}."
+    )
+
+
+def _exchanges(trial: Trial) -> list[dict[str, str]]:
+    return [
+        {
+            "asked": "" if exchange.messages is None else exchange.messages.joined(),
+            "answered": exchange.completion.error or exchange.completion.text,
+        }
+        for exchange in trial.exchanges
+    ]
+
+
+@operation("prompts list", act="read the bank", reads=True)
+def list_prompts(
+    project: Project,
+) -> Output:
+    """List built-in prompts and prompts of the project."""
+    found = list(catalogue.prompts(project).values())
+    return Output({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]}).table(
+        ("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found]
+    )
+
+
+@operation("prompts show", act="read the bank", reads=True)
+def show_prompt(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+) -> Output:
+    """Show a prompt as YAML. You can edit it and save it under another name."""
+    library = catalogue.prompts(project)
+    if name not in library:
+        raise unknown_name("unknown-prompt", "prompt", name, library)
+    return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
+
+
+@operation("prompts save", act="organize")
+def save_prompt(
+    opening: Opening,
+    *,
+    file: Annotated[Path, Argument(file="read", exists=True)],
+) -> str:
+    """Save the prompt of a YAML FILE in the project."""
+    prompt = read_prompt(text_of(file), file.name)
+    with opening() as project:
+        changed = catalogue.save_prompt(project, prompt, current_author())
+    return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
+
+
+@operation("prices", act="read the bank", reads=True)
+def prices(
+    project: Project,
+) -> Output:
+    """List or set the prices of models per million tokens."""
+    found = catalogue.prices(project)
+    return Output({"prices": {model: asdict(price) for model, price in found.items()}}).table(
+        ("model", "input", "output", "cached", "in a batch"),
+        [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
+    )
+
+
+@operation("prices set", act="organize")
+def set_price(
+    project: Project,
+    *,
+    model: Annotated[str, Argument()],
+    input_price: Annotated[float, Argument()],
+    output_price: Annotated[float, Argument()],
+    cached: Annotated[float | None, Option(help="Price per million cached input tokens.")] = None,
+    batch: Annotated[float, Option(help="Price of a call in a batch, as a share of the usual price.")] = BATCH_SHARE,
+) -> None:
+    """Set the prices of MODEL per million input and output tokens."""
+    catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())

@@ -1,0 +1,78 @@
+"""How an operation opens its project: the file of the shell, or the one that the server has open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import InputError
+from ..project import ActName, Door, Project, open_project
+from .console import at_a_shell, guest, tell
+from .door import answering
+
+
+class Elsewhere(BaseException):
+    """A server has the project open and can run the operation; no error, so nothing in an operation catches it."""
+
+    def __init__(self, door: Door, project: str) -> None:
+        super().__init__()
+        self.door, self.project = door, project
+
+
+class Opening:
+    """Opens the project of a request.
+
+    Args:
+        file: of the project; None if none was named.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file
+        self._act: ActName = "organize"
+        self._only_reads = False
+
+    def begin(self, act: ActName, only_reads: bool) -> None:
+        """Note what the operation is that will open the project."""
+        self._act, self._only_reads = act, only_reads
+
+    @property
+    def path(self) -> Path:
+        """The file of the project, for an operation that makes it or opens it itself.
+
+        Raises:
+            InputError: none was named, or a server runs the operation.
+        """
+        at_a_shell()
+        if self.file is None:
+            raise InputError(
+                "no-project-named", "No project was named.", "Use --project FILE.duckdb, or set EXAM_PROJECT."
+            )
+        return self.file
+
+    @contextmanager
+    def __call__(self) -> Iterator[Project]:
+        """The project, open until the block ends; other processes can read it at the same time if the operation reads.
+
+        Raises:
+            Elsewhere: a server has it open.
+        """
+        if (host := guest()) is not None:
+            # Roles are checked for tokens. The owner may do everything.
+            with host.project.doing(self._act):
+                yield from _told_of_faults(host.project)
+            return
+        if (door := answering(self.path)) is not None:
+            raise Elsewhere(door, str(self.path))
+        project = open_project(self.path, self._only_reads)
+        try:
+            yield from _told_of_faults(project)
+        finally:
+            project.close()
+
+
+def _told_of_faults(project: Project) -> Iterator[Project]:
+    before = len(project.reopenings)
+    yield project
+    if len(project.reopenings) > before:
+        tell("The database failed and was reopened. All saved data is intact.")

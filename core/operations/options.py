@@ -1,0 +1,40 @@
+"""Options that many operations share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ..errors import InputError
+from ..project import as_name, current_author
+from .registry import Option
+
+
+def _named(author: str) -> str:
+    name = as_name(author)
+    if not name:
+        raise InputError("empty-name", "The author's name is empty.", "Use --author NAME, or remove --author.")
+    return name
+
+
+Author = Annotated[
+    str,
+    Option(
+        "--author",
+        help="Author of the change (default: EXAM_AUTHOR, else your account name).",
+        metavar="NAME",
+        variable="EXAM_AUTHOR",
+        default=current_author,
+        parse=_named,
+    ),
+]
+"""Who is recorded, for scripts that import the work of several people."""
+
+QueriesOption = Annotated[
+    Literal["common", "all", "own"],
+    Option(
+        "--queries",
+        help="Queries of the comparison. common: fully graded queries of both leaderboards; all: all queries of both;"
+        " own: each leaderboard's own queries.",
+    ),
+]
+"""Over which queries two leaderboards are compared: a `leaderboard.QueryChoice`."""

@@ -1,0 +1,103 @@
+"""What an operation returns: a JSON object, and the same as lines, tables and notes for people."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Self
+
+from ..errors import InputError, WorkbenchError
+from .console import print_json, table_lines, tell, write
+
+Part = Literal["text", "table", "note"]
+
+
+class Output:
+    """The result of an operation: one JSON object, or its parts in the order in which they were added.
+
+    Args:
+        value: the JSON object.
+    """
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+        self.failure: WorkbenchError | None = None
+        self._parts: list[tuple[Part, Iterable[str]]] = []
+
+    def text(self, text: str) -> Self:
+        """Add a text that has its own line ends, such as a CSV file."""
+        self._parts.append(("text", [text]))
+        return self
+
+    def line(self, text: str = "") -> Self:
+        """Add a line."""
+        return self.text(f"{text}\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Self:
+        """Add rows in columns. An empty line separates a table from a table directly before it."""
+        if self._parts and self._parts[-1][0] == "table":
+            self.line()
+        self._parts.append(("table", table_lines(header, rows)))
+        return self
+
+    def note(self, *texts: str | None) -> Self:
+        """Add lines on stderr, so that stdout has the results alone. Empty texts are left out."""
+        self._parts.append(("note", [f"{text}\n" for text in texts if text]))
+        return self
+
+    def failing(self, failure: WorkbenchError | None) -> Self:
+        """Let the operation fail after its result is printed."""
+        self.failure = failure
+        return self
+
+    def print(self, as_json: bool) -> None:
+        """Print the JSON object, or all parts.
+
+        Raises:
+            WorkbenchError: the operation failed.
+        """
+        if as_json:
+            print_json(self.value)
+        else:
+            for part, texts in self._parts:
+                for text in texts:
+                    write(text, "error" if part == "note" else "output")
+        if self.failure is not None:
+            raise self.failure
+
+
+class TextOutput(Output):
+    """The result of an operation that has no JSON object."""
+
+
+def print_result(result: Any, as_json: bool) -> None:
+    """Print what an operation returned: an `Output`, or a text for stderr.
+
+    Raises:
+        WorkbenchError: the operation failed.
+    """
+    if isinstance(result, Output):
+        result.print(as_json)
+    elif result is not None:
+        tell(result)
+
+
+def at_most_one(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Refuse several of some parameters at once.
+
+    Args:
+        options: names of options as people write them, by names of parameters.
+    """
+
+    def with_check(operation: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(operation)
+        def checked(*args: Any, **given: Any) -> Any:
+            if sum(given[name] is not None and given[name] is not False for name in options) > 1:
+                *first, last = options.values()
+                names = f"{', '.join(first)} and {last}"
+                raise InputError("options-exclude-each-other", f"{names} cannot be combined.", "Use one of them.")
+            return operation(*args, **given)
+
+        return checked
+
+    return with_check

@@ -1,0 +1,138 @@
+"""Commands for what people say of single passages: overrides and judgments."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from typing import Annotated
+
+from .. import labels
+from ..labels import overrides, write_withdrawal
+from ..project import Project, assessed, judging, source_of
+from .console import counted
+from .options import Author
+from .output import Output
+from .registry import Argument, Option, operation
+
+
+@operation("override set", act="override ratings")
+def set_override(
+    project: Project,
+    *,
+    question_id: Annotated[str, Argument(metavar="QUESTION")],
+    passage_id: Annotated[str, Argument(metavar="PASSAGE")],
+    rating: Annotated[int, Argument()],
+    reason: Annotated[str, Option(help="Why the grader's rating is wrong.")],
+    author: Author,
+) -> Output:
+    """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
+    key = labels.override(project, question_id, passage_id, rating, reason, author)
+    return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam override withdraw {key}")
+
+
+@operation("override withdraw", act="override ratings")
+def withdraw(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="OVERRIDE...")],
+    author: Author,
+) -> str:
+    """Withdraw overrides. The grader's ratings count again, and the history keeps the overrides."""
+    with project.transaction() as cursor:
+        for key in keys:
+            write_withdrawal(cursor, key, author)
+    return f"Withdrew {counted(len(keys), 'override')}."
+
+
+@operation("override confirm", act="override ratings")
+def confirm(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="OVERRIDE...")],
+    author: Author,
+) -> str:
+    """Confirm overrides for the new wording of a reworded question."""
+    for key in keys:
+        labels.confirm(project, key, author)
+    return f"Confirmed {counted(len(keys), 'override')} for the current wording."
+
+
+@operation("override list", act="read the bank", reads=True)
+def list_overrides(
+    project: Project,
+    *,
+    query_id: Annotated[str | None, Option("--query", help="Only overrides of this query.")] = None,
+    who: Annotated[str | None, Option(help="Only overrides by this person.", metavar="NAME")] = None,
+    stale: Annotated[bool, Option(help="Only overrides whose question was reworded later.")] = False,
+) -> Output:
+    """List the current overrides, newest first."""
+    found = [
+        one for one in overrides(project, query_id) if (one.stale or not stale) and (who is None or one.author == who)
+    ]
+    output = Output({"overrides": [asdict(one) for one in found]}).table(
+        ("override", "query", "question", "passage", "rating", "stale", "author", "reason"),
+        [
+            (
+                str(o.key),
+                o.query_id,
+                o.question_id,
+                o.passage_id,
+                o.rating,
+                "yes" if o.stale else "",
+                o.author,
+                o.reason,
+            )
+            for o in found
+        ],
+    )
+    if waiting := [str(one.key) for one in found if one.stale]:
+        output.note(
+            f"To confirm the stale overrides: exam override confirm {shlex.join(waiting)}. You can also withdraw them."
+        )
+    return output
+
+
+@operation("judge set", act="judge passages")
+def set_judgment(
+    project: Project,
+    *,
+    query_id: Annotated[str, Argument(metavar="QUERY")],
+    passage_id: Annotated[str, Argument(metavar="PASSAGE")],
+    value: Annotated[int, Argument()],
+    note: Annotated[str, Option(help="Reason for the judgment, kept in the history.")] = "",
+    author: Author,
+) -> str:
+    """Judge PASSAGE for QUERY, from 0 to 3. This replaces your earlier judgment."""
+    judging.judge(project, query_id, passage_id, value, author, note)
+    return f"Saved judgment {value} under source '{source_of(author)}'."
+
+
+@operation("judge withdraw", act="judge passages")
+def withdraw_judgment(
+    project: Project,
+    *,
+    query_id: Annotated[str, Argument(metavar="QUERY")],
+    passage_id: Annotated[str, Argument(metavar="PASSAGE")],
+    author: Author,
+) -> str:
+    """Withdraw your judgment of PASSAGE for QUERY. The history keeps it."""
+    judging.withdraw(project, query_id, passage_id, author)
+    return "Judgment withdrawn."
+
+
+@operation("judge list", act="read the bank", reads=True)
+def list_judgments(
+    project: Project,
+    *,
+    query_id: Annotated[str | None, Option("--query", help="Only judgments of this query.")] = None,
+    who: Annotated[str | None, Option(help="Only judgments by this assessor.", metavar="NAME")] = None,
+) -> Output:
+    """List the judgments that assessors made in this project.
+
+    To get imported judgments, use exam export qrels.
+    """
+    found = assessed(project, query_id, who)
+    return Output({"judgments": [asdict(one) for one in found]}).table(
+        ("assessor", "query", "passage", "value"),
+        [(one.author, one.query_id, one.passage_id, one.value) for one in found],
+    )

@@ -1,0 +1,43 @@
+"""The scoring settings, which every operation takes that turns grades into labels or scores."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..labels import Policy
+from .registry import Gathered, Option
+
+
+def _policy(
+    *,
+    grader: Annotated[str | None, Option(help="Name of the grader; see exam graders list.")] = None,
+    bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
+    min_rating: Annotated[int, Option(help="Rating from which a question counts as answered.")] = Policy.min_rating,
+    cutoff: Annotated[int, Option(help="Rank depth of EXAM-Cover.")] = Policy.cutoff,
+    label: Annotated[
+        str, Option(help="Label rule: how ratings become a label.", metavar="max|support:M|mean")
+    ] = Policy.label,
+    unweighted: Annotated[bool, Option(help="Replace positive weights by 1 and negative weights by -1.")] = False,
+    no_overrides: Annotated[bool, Option(help="Use the grader's ratings without overrides.")] = False,
+    skipped: Annotated[
+        str,
+        Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"]),
+    ] = Policy.skipped,
+    min_judgment: Annotated[
+        int, Option(help="Judgment from which a passage is relevant in binary measures.")
+    ] = Policy.min_judgment,
+) -> Policy:
+    return Policy(
+        grader=grader,
+        bank_version=bank_version,
+        min_rating=min_rating,
+        cutoff=cutoff,
+        label=label,
+        weighted=not unweighted,
+        skipped="ignore" if skipped == "ignore" else "zero",
+        min_judgment=min_judgment,
+        overrides=not no_overrides,
+    )
+
+
+PolicyOptions = Annotated[Policy, Gathered(_policy)]

@@ -1,0 +1,302 @@
+"""The list of operations: each act of the product is a function, registered with its name, its role and its request.
+
+The request of an operation are the parameters of its function. Each is annotated with an `Option` or an `Argument`,
+which holds its help. The shell and the API are made from this list.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter as Declared
+from inspect import getdoc, signature
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ..errors import InputError
+from ..project import ActName
+from .opening import Opening
+from .output import Output
+
+MOST_DRAWS = 10_000
+"""Draws or repeats of a computation that one request may ask for."""
+LARGEST = 2**31 - 1
+"""The largest whole number that every column of a project can hold."""
+DATE = "%Y-%m-%d"
+
+FileUse = Literal["read", "write", "read if sent"]
+Given = Mapping[str, Any]
+
+
+class Option:
+    """How people give a parameter of an operation, as an annotation: `Annotated[int, Option("--k", help="…")]`.
+
+    Args:
+        names: at a shell; without names, `--` and the name of the parameter.
+        help: one sentence for people.
+        metavar: stands for the value in the help.
+        choices: all values that are allowed.
+        least, most: bounds of a number.
+        parse: makes the value from a checked one; raises InputError.
+        default: makes the default when the operation is run, if it depends on who runs it.
+        variable: environment variable with the default.
+        file: whether the value names a file, and what the operation does with it.
+        exists: whether it has to be an existing file, and no folder.
+        stdin: whether `-` means standard input.
+    """
+
+    positional = False
+
+    def __init__(
+        self,
+        *names: str,
+        help: str = "",
+        metavar: str | None = None,
+        choices: Sequence[str] = (),
+        least: float | None = None,
+        most: float | None = None,
+        parse: Callable[[Any], Any] | None = None,
+        default: Callable[[], Any] | None = None,
+        variable: str | None = None,
+        file: FileUse | None = None,
+        exists: bool = False,
+        stdin: bool = False,
+    ) -> None:
+        self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
+        self.least, self.most, self.parse, self.default = least, most, parse, default
+        self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
+
+
+class Argument(Option):
+    """A parameter that people give by its place."""
+
+    positional = True
+
+
+class Gathered:
+    """Several options that become one argument of an operation.
+
+    Args:
+        make: gets the values of the options, which are its parameters; returns the argument.
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self.make = make
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value of a request.
+
+    Args:
+        kind: of one value: str, int, float, bool, Path or datetime.
+        many: whether there may be several values.
+    """
+
+    name: str
+    option: Option
+    kind: type
+    many: bool
+    default: Any
+    required: bool
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How the option is written at a shell."""
+        return self.option.names or ("--" + self.name.replace("_", "-"),)
+
+    @property
+    def shown(self) -> str:
+        """The parameter as error messages name it."""
+        return (self.option.metavar or self.name.upper()) if self.option.positional else max(self.flags, key=len)
+
+    def value_of(self, given: Given) -> Any:
+        """The value of a request, else the default.
+
+        Raises:
+            InputError: there is none and there has to be one, or it is not allowed.
+        """
+        value = given.get(self.name)
+        if value is None or (self.many and not value):
+            if self.required:
+                raise InputError("parameter-missing", f"Missing value: {self.shown}.", "Add it to the request.")
+            value = self.option.default() if self.option.default else self.default
+        elif self.many:
+            value = tuple(value)
+        return value if self.option.parse is None or value is None else self.option.parse(value)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest number that are allowed."""
+        widest = LARGEST if self.kind is int else math.inf
+        least, most = self.option.least, self.option.most
+        return -widest if least is None else least, widest if most is None else most
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a function.
+
+    Args:
+        parts: in their order: parameters, and gathered arguments with how they are made.
+        special: names of arguments that no request has, such as the project.
+    """
+
+    parts: Mapping[str, Parameter | tuple[Callable[..., Any], Request]]
+    special: frozenset[str]
+
+    @property
+    def flat(self) -> tuple[Parameter, ...]:
+        """All parameters, those of gathered arguments too."""
+        within = ((part,) if isinstance(part, Parameter) else part[1].flat for part in self.parts.values())
+        return tuple(one for parameters in within for one in parameters)
+
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the function, without the special ones."""
+        return {
+            name: values[name] if isinstance(part, Parameter) else part[0](**part[1].arguments(values))
+            for name, part in self.parts.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An act of the product.
+
+    Args:
+        name: its words after `exam`.
+        run: the function.
+        act: what it comes to in the table of roles.
+        only_reads: whether it leaves the project as it is, by the values of its request.
+        at_shell: whether it works on files of a computer, and so at a shell of this computer alone.
+        not_json: parameters that ask for another form than JSON.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    act: ActName
+    only_reads: Callable[[Given], bool]
+    at_shell: bool
+    not_json: tuple[str, ...]
+    request: Request
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All values of its request, in the order of the help."""
+        return self.request.flat
+
+    @property
+    def help(self) -> str:
+        """What it does, in sentences; the first is the summary."""
+        return getdoc(self.run) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the help."""
+        return " ".join(self.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
+
+    @property
+    def may_read(self) -> bool:
+        """Whether it leaves the project as it is with some values at least."""
+        return self.only_reads is not _never
+
+    @property
+    def has_json(self) -> bool:
+        """Whether its result is also printed as JSON."""
+        returned = get_type_hints(self.run).get("return")
+        return "as_json" in self.request.special or Output in (returned, *get_args(returned))
+
+    def call(self, given: Given, opening: Opening, as_json: bool = False) -> Any:
+        """Run it.
+
+        Args:
+            given: values of the right types by the names of parameters; what is missing gets its default.
+            opening: opens the project.
+            as_json: whether the result is wanted as JSON, for operations that print it themselves.
+
+        Raises:
+            WorkbenchError: a value is missing or not allowed, or the operation failed.
+        """
+        values = {one.name: one.value_of(given) for one in self.parameters}
+        opening.begin(self.act, self.only_reads(values))
+        special = {"as_json": as_json, "opening": opening, "given": frozenset(given)}
+        arguments = self.request.arguments(values)
+        arguments |= {name: value for name, value in special.items() if name in self.request.special}
+        if "project" not in self.request.special:
+            return self.run(**arguments)
+        with opening() as project:
+            return self.run(project=project, **arguments)
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""By name; each is added when its module is loaded."""
+
+
+def _always(given: Given) -> bool:
+    return True
+
+
+def _never(given: Given) -> bool:
+    return False
+
+
+def operation(
+    name: str,
+    *,
+    act: ActName,
+    reads: bool | Callable[[Given], bool] = False,
+    at_shell: bool = False,
+    not_json: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as an operation.
+
+    Args:
+        name: its words after `exam`.
+        act: what it comes to in the table of roles.
+        reads: whether it leaves the project as it is; a function of the values if that depends on them.
+        at_shell: whether only a shell of this computer may run it.
+        not_json: parameters that ask for another form than JSON.
+    """
+
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        only_reads = reads if callable(reads) else _always if reads else _never
+        OPERATIONS[name] = Operation(name, run, act, only_reads, at_shell, tuple(not_json), _request(run))
+        return run
+
+    return register
+
+
+def _request(run: Callable[..., Any]) -> Request:
+    hints = get_type_hints(run, include_extras=True)
+    parts: dict[str, Parameter | tuple[Callable[..., Any], Request]] = {}
+    special = set()
+    for declared in signature(run).parameters.values():
+        hint = hints[declared.name]
+        mark = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Option | Gathered)), None)
+        if mark is None:
+            special.add(declared.name)
+        elif isinstance(mark, Gathered):
+            parts[declared.name] = (mark.make, _request(mark.make))
+        else:
+            parts[declared.name] = _parameter(declared, hint.__origin__, mark)
+    return Request(parts, frozenset(special))
+
+
+def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
+    kinds = [hint]
+    if get_origin(hint) in (Union, types.UnionType):
+        kinds = [one for one in get_args(hint) if one is not type(None)]
+    many = get_origin(kinds[0]) in (tuple, Sequence) or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
+    kind = get_args(kinds[0])[0] if many else kinds[0]
+    if get_origin(kind) is Literal:
+        option.choices = option.choices or get_args(kind)
+        kind = type(get_args(kind)[0])
+    missing = declared.default is Declared.empty
+    required = missing and option.default is None
+    return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)
+
+
+def groups_of(name: str) -> Iterator[str]:
+    """The names of the operations of a group, such as "bank"; its own name too if it is an operation."""
+    return (one for one in OPERATIONS if one == name or one.startswith(f"{name} "))

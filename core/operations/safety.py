@@ -1,0 +1,127 @@
+"""Commands that keep a project safe: look whether it is sound, make backups, put one back."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from ..errors import InputError, ProjectError
+from ..exchange import CHECKS
+from ..exchange import check as look_at_everything
+from ..project import Backup, Schedule, set_aside, set_schedule
+from ..project import backup as make_backup
+from ..project import backups as list_backups
+from ..project import restore as put_back
+from .console import counted, tell
+from .opening import Opening
+from .options import Author
+from .output import Output
+from .registry import Argument, Option, operation
+
+
+@operation("check", act="read the bank", reads=True)
+def check(
+    opening: Opening,
+    as_json: bool,
+) -> None:
+    """Check a project's integrity: file, keys, values, hashes, revisions, publications. Nothing is changed.
+
+    The exit code is 1 if there are problems. Each is shown with its table, count, first example and fix.
+    """
+    with opening() as project:
+        found = look_at_everything(project)
+    wrong = [one for findings in found.values() for one in findings]
+    records = [
+        {"name": one.name, "says": one.says, "findings": [vars(each) for each in found[one.name]]} for one in CHECKS
+    ]
+    output = Output({"sound": not wrong, "checks": records}).table(
+        ("check", "result", "rule"),
+        [(one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says) for one in CHECKS],
+    )
+    output.note(*(f"{each.check}: {each}" for each in wrong))
+    output.print(as_json)
+    if wrong:
+        raise ProjectError(
+            "check-failed",
+            f"{counted(len(wrong), 'problem')} found in {project.path.name}",
+            "Apply the fix shown with each problem.",
+        )
+
+
+@operation("backup", act="take everything out", reads=lambda given: given["every"] is None)
+def backup(
+    opening: Opening,
+    *,
+    output: Annotated[
+        Path | None,
+        Option(
+            "-o",
+            "--output",
+            help="New file, or a folder. Default: the folder backups next to the project.",
+            file="write",
+            metavar="FILE.duckdb|FOLDER",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        Option(help="Keep the N newest backups in the folder and delete older backups.", least=1, metavar="N"),
+    ] = None,
+    every: Annotated[
+        int | None,
+        Option(help="Schedule backups every HOURS while the app runs; 0 turns them off.", least=0, metavar="HOURS"),
+    ] = None,
+    listing: Annotated[bool, Option("--list", help="List existing backups and make none.")] = False,
+    author: Author,
+) -> Output | str:
+    """Back up a project to a new file.
+
+    The copy is read completely before it gets its name. Existing files are never overwritten.
+    With --every, backups are only scheduled and none is made now.
+    """
+    if listing and (keep is not None or every is not None):
+        raise InputError(
+            "options-exclude-each-other", "--list excludes --keep and --every.", "Omit --keep and --every."
+        )
+    if every is not None and output is not None:
+        raise InputError(
+            "options-exclude-each-other",
+            "--every excludes -o.",
+            "Omit -o: scheduled backups go to the folder next to the project.",
+        )
+    if listing:
+        path = opening.path
+        # Nothing of the project is opened for that, so it needs no server.
+        found = [*list_backups(path, output), *set_aside(path)]
+        return Output({"backups": [_told(one) for one in found]}).table(
+            ("made at", "MB", "reason", "file"),
+            [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
+        )
+    with opening() as project:
+        if every is not None:
+            wanted = Schedule(every) if keep is None else Schedule(every, keep)
+            set_schedule(project, wanted, author)
+            if not wanted.hours:
+                return "Scheduled backups are off."
+            return f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
+        made = make_backup(project, output, keep)
+    restoring = f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(opening.file))}"
+    return Output(_told(made)).line(str(made.path)).note(f"To restore it: {restoring}")
+
+
+def _told(made: Backup) -> dict[str, object]:
+    return {"path": str(made.path), "made_at": made.made_at, "bytes": made.size, "why": made.why}
+
+
+@operation("restore", act="bring back", at_shell=True)
+def restore(
+    opening: Opening,
+    *,
+    backup_path: Annotated[Path, Argument(file="read", metavar="BACKUP")],
+    author: Author,
+) -> None:
+    """Restore a project from BACKUP. The current file is kept next to it, with the date in its name."""
+    done = put_back(backup_path, opening.path, author)
+    tell(f"Restored {done.path} from {backup_path.name}.")
+    if done.kept is not None:
+        tell(f"The previous file is {done.kept.name}, in the same folder. Delete it when you no longer need it.")

@@ -1,0 +1,55 @@
+"""The command that says what a project holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ..bank import counts, judged_queries, speaking_passages
+from ..project import Project, asked_models
+from .output import Output
+from .registry import operation
+
+if TYPE_CHECKING:
+    from ..grading import Bill
+
+
+def _bills(project: Project) -> list[Bill]:
+    # With it comes what grades, which a project that asked nobody need not load.
+    from ..grading import bills
+
+    return bills(project)
+
+
+@operation("status", act="see boards", reads=True)
+def status(
+    project: Project,
+) -> Output:
+    """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
+    speaking = len(speaking_passages(project))
+    found = {**counts(project), **judged_queries(project).as_dict()}
+    paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
+    bills = [asdict(bill) for bill in paid]
+    output = Output({**found, "passages that speak to the grader": speaking, "bills": bills}).table(
+        ("content", "count"), [*found.items(), ("passages that address the grader", speaking)]
+    )
+    if paid:
+        output.table(
+            ("job", "grader", "state", "calls", "estimated", "tokens", "estimated", "off by", "cost", "estimated"),
+            [
+                (
+                    str(bill.job),
+                    bill.grader,
+                    bill.state,
+                    bill.billed["calls"],
+                    bill.told["calls"],
+                    bill.billed["input_tokens"] + bill.billed["output_tokens"],
+                    bill.told["input_tokens"] + bill.told["output_tokens"],
+                    "" if bill.tokens_off is None else f"{bill.tokens_off:+.1%}",
+                    bill.billed["cost"],
+                    bill.told["cost"],
+                )
+                for bill in paid
+            ],
+        )
+    return output

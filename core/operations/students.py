@@ -1,0 +1,205 @@
+"""Commands about the students of an exam: adding them, the passages that they are given, and sitting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from .. import pipelines
+from ..errors import GradingError, InputError
+from ..formats import Source
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
+from ..jobs import Progress
+from ..pipelines import (
+    DEPTH,
+    NORMALISE,
+    RETRIEVERS,
+    RULES,
+    Plan,
+    Retriever,
+    Sit,
+    add_student,
+    import_retrieval,
+    make_retrieval,
+    retrievals,
+    standing,
+)
+from ..project import CLOSED_BOOK, Project, current_author
+from ..project import students as every_student
+from .console import close_unfinished, counted, print_json, tell
+from .opening import Opening
+from .output import Output
+from .patience import Patience
+from .progress import ProgressLines, tell_of_calls
+from .registry import Argument, Option, operation
+
+OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
+
+
+@operation("students add", act="run exams")
+def add(
+    opening: Opening,
+    as_json: bool,
+    *,
+    name: Annotated[str | None, Option(help="Name of the examinee. Default: derived from its settings.")] = None,
+    by: Annotated[
+        str | None, Option(help="How it chooses; a rule uses no model.", choices=["likelihood", "letter", *RULES])
+    ] = None,
+    model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
+    back_end: Annotated[
+        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+    ] = None,
+    base_url: Annotated[
+        str | None, Option(help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
+    ] = None,
+    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's key.")] = None,
+    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the hub.")] = None,
+    dtype: Annotated[str | None, Option(help="Number format of a model on this computer.", choices=DTYPES)] = None,
+    normalise: Annotated[
+        str | None,
+        Option(
+            help=f"Unit of a choice's length, by which its likelihood is divided. Default: {NORMALISE}.",
+            choices=NORMALISATIONS,
+        ),
+    ] = None,
+    retrieval: Annotated[str, Option(help="Context: closed-book, oracle, or a retrieval.")] = CLOSED_BOOK,
+    k: Annotated[int, Option(help="Passages from the retrieval.", least=1)] = 1,
+    icl: Annotated[int, Option(help="Worked examples before the question.", least=0)] = 0,
+    seed: Annotated[int, Option(help="Random seed of worked examples and of chance.", least=0)] = 0,
+    factors: Annotated[
+        tuple[str, ...], Option("--factor", help="Another component; may be repeated.", metavar="NAME=LEVEL")
+    ] = (),
+) -> None:
+    """Add an examinee. An existing examinee stays unchanged."""
+    settings = {
+        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
+        "revision": revision, "dtype": dtype, "normalise": normalise,
+    }  # fmt: skip
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    levels = dict(map(_factor, factors))
+    with opening() as project, acting(naming(given.get("base_url"), given.get("key_variable"))):
+        student = add_student(project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author())
+    if as_json:
+        print_json(asdict(student))
+    else:
+        tell(f"Examinee: {student.name}")
+
+
+def _factor(text: str) -> tuple[str, str]:
+    factor, equals, level = text.partition("=")
+    if not (factor.strip() and equals and level.strip()):
+        raise InputError("invalid-component", f"Invalid component '{text}'.", "Use NAME=LEVEL.")
+    return factor.strip(), level.strip()
+
+
+@operation("students list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query_id: OnlyQuery = None,
+) -> Output:
+    """List examinees and their progress in the exam."""
+    found = [(student, standing(project, student, query_id)) for student in every_student(project)]
+    value = {
+        "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
+        "retrievals": [asdict(one) for one in retrievals(project)],
+    }
+    return Output(value).table(
+        ("examinee", "model", "retrieval", "icl", "items", "answered", "failed", "unanswered"),
+        [
+            (
+                one.name,
+                one.factors.get("model"),
+                one.factors.get("retrieval"),
+                one.factors.get("icl"),
+                *(far.items, far.answered, far.failed, far.missing),
+            )
+            for one, far in found
+        ],
+    )
+
+
+@operation("students retrieve", act="run exams")
+def retrieve(
+    opening: Opening,
+    *,
+    name: Annotated[str, Argument()],
+    retriever: Annotated[
+        Retriever | None, Option("--with", help="Retriever that ranks the project's passages.", choices=RETRIEVERS)
+    ] = None,
+    run: Annotated[Path | None, Option(help="TREC run with item ids as query ids.", file="read", exists=True)] = None,
+    depth: Annotated[int, Option(help="Passages to keep per item.", least=1)] = DEPTH,
+    rerank: Annotated[str | None, Option(help="Cross-encoder that re-ranks the first 100.", metavar="MODEL")] = None,
+    query_id: OnlyQuery = None,
+) -> None:
+    """Add a retrieval: passages for each item that examinees can get as context.
+
+    The passages come from a TREC run with item ids as query ids (--run), or from a retriever (--with).
+    """
+    if (retriever is None) == (run is None):
+        raise InputError(
+            "option-missing",
+            "Exactly one of --run and --with is needed.",
+            f"Use --run FILE, or --with {', '.join(RETRIEVERS)}.",
+        )
+    if run is not None and rerank is not None:
+        raise InputError("option-missing", "--rerank does not work with --run.", "Use --rerank with --with.")
+    with opening() as project:
+        if run is not None:
+            items = import_retrieval(project, name, Source.of(run), current_author())
+        else:
+            items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
+    tell(f"Retrieval {name}: passages for {counted(items, 'item')}.")
+
+
+@operation("sit", act="run exams")
+def sit(
+    opening: Opening,
+    as_json: bool,
+    *,
+    names: Annotated[tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")] = (),
+    query_id: OnlyQuery = None,
+    bank_version: Annotated[int | None, Option(help="Bank version. Default: the newest.")] = None,
+    limit: Annotated[int | None, Option(help="Maximum number of answers, over all examinees.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit.", least=0)] = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
+    patience: Patience,
+    retry_failed: Annotated[bool, Option(help="Also retry failed answers.")] = False,
+    only_failed: Annotated[bool, Option(help="Retry only failed answers.")] = False,
+    base_url: Annotated[str | None, Option(help="Address of the endpoint for --key-variable.")] = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the key of the endpoint at --base-url.")
+    ] = None,
+) -> None:
+    """Run the exam: examinees answer their unanswered items. Interrupted jobs resume."""
+    if key_variable and not base_url:
+        raise InputError("option-missing", "--key-variable needs an endpoint.", "Add --base-url URL.")
+    request = Sit(
+        names or None, query_id, bank_version, limit=limit, max_calls=max_calls, max_cost=max_cost,
+        concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
+    )  # fmt: skip
+    with opening() as project, acting(naming(base_url, key_variable)):
+        close_unfinished(project)
+        control = Control(report=tell_of_calls())
+        ended = pipelines.sit(project, request, current_author(), _watch(), control)
+    if as_json:
+        print_json(
+            {
+                name: {"state": one.state, "answered": one.graded, "failed": one.failed, "message": one.message}
+                | asdict(one.usage)
+                for name, one in ended.items()
+            }
+        )
+    else:
+        for name, one in ended.items():
+            tell(f"{name}: {counted(one.graded, 'answer')}, {one.failed:,} failed. {one.message}".rstrip())
+    if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state in ("failed", "cancelled")]:
+        raise GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
+
+
+def _watch() -> Callable[[str, Progress], None]:
+    lines = ProgressLines("answers")
+    return lambda student, progress: lines.say(progress.done, progress.total, progress.rate, progress.over)

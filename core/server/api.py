@@ -1,0 +1,217 @@
+"""The API: a route for each operation, made from the list of operations, and routes of the grading job."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from .. import __version__
+from ..errors import InputError, unknown_name
+from ..operations import every_operation, find_operation
+from ..operations.registry import Operation
+from ..project import current_author
+from . import requests
+from .answering import shell_of, steer, streamed, whole
+from .grading import job, steer_job
+from .guarding import Visitor, guarded
+from .running import Asked
+
+PREFIX = "/api/v1"
+
+_FAILED = {
+    "description": "The error: code, problem and fix.",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["code", "message", "hint"],
+                "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+            }
+        }
+    },
+}
+_DONE = "The output of `exam` with --json, or the file that it writes."
+_JOB = {
+    "": ("GET", "Show the progress of the current or last grading job."),
+    "/pause": ("POST", "Pause the grading job: no new calls start."),
+    "/resume": ("POST", "Resume the grading job."),
+    "/cancel": ("POST", "Cancel the grading job. Stored grades are kept."),
+}
+
+
+class Api:
+    """The API as an ASGI application. It is made when it is first asked: that loads every operation."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._made: FastAPI | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        made = await run_in_threadpool(self._make)
+        await made(scope, receive, send)
+
+    def _make(self) -> FastAPI:
+        with self._making:
+            if self._made is None:
+                self._made = made_api()
+            return self._made
+
+
+def made_api() -> FastAPI:
+    """A route for each operation that can be asked for, and those of jobs."""
+    api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    add = functools.partial(api.add_api_route, include_in_schema=False, response_model=None)
+    for path, method, answer in (
+        ("/openapi.json", "GET", _description),
+        ("/door", "GET", _door),
+        ("/run/{number}", "DELETE", steer),
+        ("/run/{number}", "POST", steer),
+    ):
+        add(PREFIX + path, guarded(answer), methods=[method])
+    for operation in filter(lambda one: not one.at_shell, every_operation()):
+        _add_operation(api, operation)
+    api.add_api_route(
+        f"{PREFIX}/jobs", guarded(_start_job), methods=["POST"], response_model=None, responses={"default": _FAILED},
+        summary="Start grading in the background. /api/v1/jobs/current shows the progress.",
+        operation_id="start_job", openapi_extra=_body(find_operation("grade")),
+    )  # fmt: skip
+    for path, (method, summary) in _JOB.items():
+        api.add_api_route(
+            f"{PREFIX}/jobs/current{path}", guarded(steer_job if path else job), methods=[method], summary=summary,
+            operation_id=f"{method.lower()}_job{path.replace('/', '_')}", response_model=None,
+            responses={"default": _FAILED},
+        )  # fmt: skip
+    add(PREFIX + "/{path:path}", guarded(_unknown), methods=["GET", "POST"])
+    return api
+
+
+def _add_operation(api: FastAPI, operation: Operation) -> None:
+    path = f"/{operation.name.replace(' ', '/')}"
+    for method, extra in (("GET", _query(operation)), ("POST", _body(operation))):
+        if method == "GET" and not operation.may_read:
+            continue
+        # `exam jobs` reads; POST /jobs starts one.
+        if (method, path) == ("POST", "/jobs"):
+            continue
+        api.add_api_route(
+            PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method], summary=operation.summary,
+            operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}", openapi_extra=extra,
+            response_model=None, responses={"default": _FAILED}, response_description=_DONE,
+        )  # fmt: skip
+
+
+def _schema(operation: Operation, files: bool) -> dict[str, Any]:
+    schema = requests.model_of(operation).model_json_schema()
+    schema.pop("$defs", None)
+    for one in requests.asked_for(operation):
+        if one.option.file is not None and not files:
+            schema["properties"].pop(one.name)
+        elif one.option.file in ("read", "read if sent"):
+            file = {"type": "string", "format": "binary"}
+            schema["properties"][one.name] |= {"type": "array", "items": file} if one.many else file
+    return schema
+
+
+def _query(operation: Operation) -> dict[str, Any]:
+    schema = _schema(operation, files=False)
+    return {
+        "parameters": [
+            {
+                "name": name, "in": "query", "required": name in schema.get("required", ()),
+                "description": about.pop("description", ""), "schema": about,
+            }
+            for name, about in schema["properties"].items()
+        ]
+    }  # fmt: skip
+
+
+def _body(operation: Operation | None) -> dict[str, Any]:
+    if operation is None:
+        return {}
+    read = any(one.option.file in ("read", "read if sent") for one in operation.parameters)
+    kinds = ("multipart/form-data",) if read else ("application/json", "multipart/form-data")
+    schema = _schema(operation, files=True)
+    return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
+
+
+async def _answer(operation: Operation, request: Request, visitor: Visitor) -> Response:
+    # Whoever may not run it is told so before anything else of the request is looked at.
+    await run_in_threadpool(visitor.require, operation.act)
+    asked = await _asked(operation, request, visitor)
+    shell = shell_of(request)
+    if shell is None:
+        return await whole(asked)
+    if visitor.owner:
+        asked.author = visitor.name or str(shell.get("author") or asked.author)
+        asked.named = str(shell.get("project") or "")
+    asked.terminal, asked.as_json = bool(shell.get("terminal")), bool(shell.get("json"))
+    return streamed(asked, visitor, shell["number"])
+
+
+async def _asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
+    author = visitor.name or current_author()
+    if request.method == "GET":
+        given = requests.checked(operation, requests.from_query(request))
+        return Asked(operation, given, visitor.project, author, owner=visitor.owner)
+    pairs, files = await requests.from_body(request)
+    names = {name for name, _ in pairs}
+    # An answer needs no name for the file that the operation writes.
+    pairs += [
+        (one.name, "output")
+        for one in operation.parameters
+        if one.option.file == "write" and one.required and one.name not in names
+    ]
+    asked = Asked(operation, requests.checked(operation, pairs), visitor.project, author, owner=visitor.owner)
+    try:
+        asked.files = await requests.stored(asked.folder, files)
+    except BaseException:
+        asked.folder.close()
+        raise
+    return asked
+
+
+async def _start_job(request: Request, visitor: Visitor) -> Response:
+    """Grading that goes on when this is answered."""
+    operation = find_operation("grade")
+    if operation is None:
+        raise unknown_name("unknown-command", "command", "grade", ())
+    await run_in_threadpool(visitor.require, operation.act)
+    asked = await _asked(operation, request, visitor)
+    asked.background = True
+    return await whole(asked, 202)
+
+
+async def _unknown(request: Request, visitor: Visitor) -> Response:
+    path = request.path_params["path"]
+    known = find_operation(path.replace("/", " "))
+    if known is not None and not known.at_shell and request.method == "GET":
+        told = {
+            "code": "not-a-reading-command",
+            "message": f"The command {path} changes data, so GET is not allowed.",
+            "hint": f"Use POST {PREFIX}/{path}.",
+        }
+        return JSONResponse(told, 405, {"Allow": "POST"})
+    if known is not None and known.at_shell:
+        raise InputError(
+            "needs-a-shell",
+            f"The command {path} uses files of the server, so it cannot be sent.",
+            "Run it in a shell on the server.",
+        )
+    raise unknown_name("unknown-command", "command", path, (), "See /api/v1/openapi.json.")
+
+
+async def _description(request: Request, visitor: Visitor) -> Response:
+    token = {"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
+    return JSONResponse(request.app.openapi() | token | {"security": [{"token": []}]})
+
+
+async def _door(request: Request, visitor: Visitor) -> Response:
+    return JSONResponse({"project": visitor.project.name, "version": __version__})

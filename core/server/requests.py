@@ -1,0 +1,210 @@
+"""Requests to the API: the values and files of an operation, from an address, a form or an object of JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel as Model
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from ..atomic_files import WorkingFolder
+from ..errors import InputError, WorkbenchError, unknown_name
+from ..operations.registry import DATE, Operation, Parameter
+from ..project import no_room
+from ..text import one_line
+from .guarding import TooMuch
+
+MOST_FILES = 1000
+MOST_VALUES = 20_000
+"""Values of a request; files are counted apart."""
+LONGEST = 4 << 20
+"""Bytes of a request without its files."""
+FORMS = "multipart/form-data", "application/x-www-form-urlencoded"
+
+Pairs = list[tuple[str, Any]]
+Files = dict[str, UploadFile]
+
+
+def asked_for(operation: Operation) -> list[Parameter]:
+    """The values that a request may have. Its token says who asks."""
+    return [one for one in operation.parameters if one.name != "author"]
+
+
+@functools.cache
+def model_of(operation: Operation) -> type[Model]:
+    """The values of a request of an operation, as pydantic checks them. Files are given by their names."""
+    fields: dict[str, Any] = {one.name: (_type_of(one), _field_of(one)) for one in asked_for(operation)}
+    # Model answers and ids are often digits.
+    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, protected_namespaces=())
+    return create_model(operation.name, __config__=config, **fields)
+
+
+def _type_of(one: Parameter) -> Any:
+    kind: Any = str if one.kind is Path else one.kind
+    if one.option.choices:
+        kind = Literal[tuple(one.option.choices)]
+    elif kind is datetime:
+        kind = Annotated[datetime, BeforeValidator(lambda value: datetime.strptime(str(value), DATE))]
+    elif kind in (int, float):
+        least, most = one.bounds
+        # Bounds that all numbers keep are not worth a line of the description.
+        bounds = {"ge": least, "le": most} if kind is int else {"ge": one.option.least, "le": one.option.most}
+        kind = Annotated[kind, Field(**bounds)]
+    if one.many:
+        return Annotated[list[kind], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
+    return kind if one.required else kind | None
+
+
+def _field_of(one: Parameter) -> Any:
+    default: Any = ... if one.required else [] if one.many else None
+    return Field(default, description=one.option.help or one.shown)
+
+
+def from_query(request: Request) -> Pairs:
+    """The values in an address."""
+    return list(request.query_params.multi_items())
+
+
+async def from_body(request: Request) -> tuple[Pairs, Files]:
+    """The values of a form or an object of JSON, and the files of the form by their names.
+
+    Raises:
+        InputError: it is neither, or two files have the same name.
+        TooMuch: it is too long.
+    """
+    if not request.headers.get("content-type", "").startswith(FORMS):
+        return await _from_json(request), {}
+    try:
+        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=LONGEST)
+    except HTTPException as error:
+        raise InputError(
+            "invalid-form", f"The form cannot be read: {error.detail}", "Send the form as shown in docs/server.md."
+        ) from error
+    given: Pairs = []
+    files: Files = {}
+    for name, value in form.multi_items():
+        if not isinstance(value, UploadFile):
+            given.append((name, value))
+            continue
+        file = str(value.filename or "")
+        if file in files:
+            raise InputError("duplicate-file-name", f"Two files are named '{file}'.", "Give each file its own name.")
+        files[file] = value
+        given.append((name, file))
+    # A form of parts has one at least.
+    return [pair for pair in given if pair != ("", "")], files
+
+
+async def _from_json(request: Request) -> Pairs:
+    content = b""
+    async for piece in request.stream():
+        content += piece
+        if len(content) > LONGEST:
+            raise TooMuch("request-too-large", "The request is too large.", "Send files as a form.")
+    try:
+        found = json.loads(content or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            "request-not-json", "The request is not valid JSON.", "Send an object with the parameters of the command."
+        ) from error
+    if not isinstance(found, dict):
+        raise InputError(
+            "request-not-json",
+            "The request is not a JSON object.",
+            "Send an object with the parameters of the command.",
+        )
+    return [
+        (name, each)
+        for name, value in found.items()
+        for each in (value if isinstance(value, list) else [] if value is None else [value])
+    ]
+
+
+def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
+    """The values of a request, converted to the types of the operation.
+
+    Raises:
+        InputError: a value is missing, unknown, invalid, or given too often.
+    """
+    if len(given) > MOST_VALUES:
+        raise InputError(
+            "too-many-values",
+            f"The request has too many values ({len(given):,}).",
+            f"Send at most {MOST_VALUES:,} values per request.",
+        )
+    many = {one.name for one in operation.parameters if one.many}
+    values: dict[str, Any] = {}
+    for spelled, value in given:
+        name = spelled.replace("-", "_")
+        if name in many:
+            values.setdefault(name, []).append(value)
+        else:
+            values[name] = value
+    try:
+        found = model_of(operation)(**values)
+    except (ValidationError, UnicodeError) as error:
+        raise _refused(operation, error) from error
+    paths = {one.name for one in operation.parameters if one.kind is Path}
+    return {
+        name: _as_paths(value) if name in paths else value
+        for name in found.model_fields_set
+        if (value := getattr(found, name)) is not None
+    }
+
+
+def _as_paths(value: str | Sequence[str]) -> Path | list[Path]:
+    return Path(value) if isinstance(value, str) else [Path(one) for one in value]
+
+
+def _refused(operation: Operation, error: ValidationError | UnicodeError) -> WorkbenchError:
+    if isinstance(error, UnicodeError):
+        return InputError("invalid-value", "A value is not valid text.", "Use UTF-8.")
+    first = error.errors(include_url=False, include_context=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        known = [one.name for one in asked_for(operation)]
+        return unknown_name("unknown-parameter", "parameter", one_line(name, 40), known)
+    if first["type"] == "missing":
+        return InputError("parameter-missing", f"Missing value: {name}.", "Add it to the request.")
+    value = one_line(str(first["input"]), 40)
+    return InputError("invalid-value", f"Invalid value '{value}' for {name}.", f"{first['msg']}.")
+
+
+async def stored(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict[str, Path]:
+    """Put the files of a request into a folder, each under the last part of its name; return where each is.
+
+    Raises:
+        InputError: one has a name that no file can have.
+    """
+    kept: dict[str, Path] = {}
+    for at, (name, upload) in enumerate(files.items()):
+        plain = Path(name).name
+        if not plain or "\0" in name:
+            raise InputError(
+                "file-not-sent", "A file is missing or has no name.", "Send every file that the command names."
+            )
+        within = folder.path / f"sent-{at}"
+        within.mkdir()
+        kept[name] = within / plain
+        await run_in_threadpool(_copy, upload, kept[name])
+    return kept
+
+
+def _copy(upload: UploadFile, path: Path) -> None:
+    try:
+        with path.open("xb") as file:
+            shutil.copyfileobj(upload.file, file)
+    except OSError as error:
+        raise no_room(path, error) or InputError(
+            "file-not-stored", f"A file could not be stored ({error.strerror}).", "Use a shorter file name."
+        ) from error
