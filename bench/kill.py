@@ -32,7 +32,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from exam_workbench import bank
 from exam_workbench.atomic_files import PREFIX, write_file
-from exam_workbench.cli.export import Asked as ToExport
 from exam_workbench.exchange import (
     bank_jsonl,
     check,
@@ -48,6 +47,7 @@ from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, override
+from exam_workbench.operations.export import Asked as ToExport
 from exam_workbench.project import (
     Project,
     backup,

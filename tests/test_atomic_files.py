@@ -243,15 +243,15 @@ def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, mo
 WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)")
 ELSEWHERE = {
     # Within a working folder, within `written`, or the whole copy that another process makes there.
-    "core/cli/guests.py": 1,
+    "core/operations/console.py": 1,
     "core/exchange/parquet/project.py": 2,
     "core/exchange/grade_files.py": 1,
     # Standard input, before it is sent.
-    "core/cli/through.py": 3,
+    "core/cli/through.py": 2,
     "core/project/backups.py": 2,
     "core/project/doors.py": 1,
     "core/project/opening.py": 1,
-    "core/server/sent.py": 1,
+    "core/server/requests.py": 1,
 }
 
 

@@ -15,10 +15,10 @@ import duckdb
 import pytest
 
 from exam_workbench import atomic_files, cli
-from exam_workbench.cli import serve
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import downloads
 from exam_workbench.locations import is_reserved
+from exam_workbench.operations import serve
 from exam_workbench.project import Project
 from exam_workbench.project.engine_errors import check_kind, explained
 from exam_workbench.types import Question
@@ -126,7 +126,7 @@ def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(mon
         started.append(command)
         return subprocess.CompletedProcess(command, 3)
 
-    module = sys.modules["exam_workbench.cli.serve"]
+    module = sys.modules["exam_workbench.operations.serve"]
     monkeypatch.setattr(module.subprocess, "run", run)
     monkeypatch.setattr(module.signal, "signal", lambda *words: ignored.append(words))
     monkeypatch.chdir(ROOT)

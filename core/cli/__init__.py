@@ -79,7 +79,8 @@ def run(words: Sequence[str]) -> int:
     """
     try:
         _check_arguments(words)
-        cli(args=list(words), prog_name="exam", standalone_mode=False)
+        # Of a command that a server ran, its exit code there; else nothing.
+        return cli(args=list(words), prog_name="exam", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
@@ -96,7 +97,6 @@ def run(words: Sequence[str]) -> int:
         return tell_failure(error)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    return 0
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:

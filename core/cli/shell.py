@@ -45,7 +45,7 @@ class Whole(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """A number, which is not NaN."""
+    """A number. NaN is within no bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number.
@@ -54,7 +54,7 @@ class Number(click.FloatRange):
             click.BadParameter: it is none, or out of range.
         """
         number = super().convert(value, param, ctx)
-        if math.isnan(number):
+        if math.isnan(number) and (self.min, self.max) != (None, None):
             self.fail(f"{number} is not a number.", param, ctx)
         return number
 
@@ -98,9 +98,11 @@ def _group_of(word: str, own: Operation | None, found: list[Operation]) -> click
 
 
 def _unless_subcommand(run: Callable[..., Any] | None) -> Callable[..., Any]:
-    def callback(**values: Any) -> None:
-        if run is not None and click.get_current_context().invoked_subcommand is None:
-            run(**values)
+    def callback(**values: Any) -> int | None:
+        if run is None or click.get_current_context().invoked_subcommand is not None:
+            return None
+        code: int = run(**values)
+        return code
 
     return callback
 
@@ -126,17 +128,17 @@ def command_of(operation: Operation, name: str) -> click.Command:
 
 def _parameter_of(one: Parameter) -> click.Parameter:
     option, kind = one.option, _type_of(one)
+    default = option.default() if option.default and not option.variable else one.default
+    # A default, even None, would make a value that is required optional.
+    further = {} if one.required or one.many else {"default": default}
     if option.positional:
         return click.Argument(
-            [one.name], type=kind, nargs=-1 if one.many else 1, required=one.required, metavar=option.metavar,
-            default=None if one.required or one.many else one.default,
-        )  # fmt: skip
-    default = option.default() if option.default and not option.variable else one.default
+            [one.name], type=kind, nargs=-1 if one.many else 1, required=one.required, metavar=option.metavar, **further
+        )
     return click.Option(
         [*one.flags, one.name], type=None if one.kind is bool else kind, is_flag=True if one.kind is bool else None,
-        multiple=one.many, required=one.required, default=None if one.many else default,
-        show_default=default not in (None, False, "", ()), help=option.help or None, metavar=option.metavar,
-        envvar=option.variable,
+        multiple=one.many, required=one.required, show_default=default not in (None, False, "", ()),
+        help=option.help or None, metavar=option.metavar, envvar=option.variable, **further,
     )  # fmt: skip
 
 
@@ -154,7 +156,7 @@ def _type_of(one: Parameter) -> click.ParamType[Any]:
     return click.STRING if one.kind is str else click.DateTime([DATE])
 
 
-def _run(operation: Operation, values: dict[str, Any]) -> None:
+def _run(operation: Operation, values: dict[str, Any]) -> int:
     context = click.get_current_context()
     given = {
         one.name: values[one.name] for one in operation.parameters if context.get_parameter_source(one.name) in GIVEN
@@ -166,5 +168,6 @@ def _run(operation: Operation, values: dict[str, Any]) -> None:
     try:
         result = operation.call(given, Opening(values["project_path"]), as_json)
     except Elsewhere as there:
-        context.exit(ask_server(there.door, operation, given, as_json, there.project))
+        return ask_server(there.door, operation, given, as_json, there.project)
     print_result(result, as_json)
+    return 0

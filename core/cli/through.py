@@ -25,6 +25,9 @@ from ..operations.door import HEALTH_SECONDS, authorization
 from ..operations.registry import DATE, Operation
 from ..project import Door, current_author, no_room
 
+LONGEST_ADDRESS = 4000
+"""Characters of values that an address may have; proxies cut long addresses off."""
+
 Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 
 
@@ -62,13 +65,15 @@ def ask_server(door: Door, operation: Operation, given: Mapping[str, Any], as_js
         values, files = _parts(operation, given, opened)
         lines: Lines = queue.SimpleQueue()
 
+        # What only reads is asked for by its address.
+        reads = operation.may_read and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
+        # A form with a part at least, so that it always goes out in parts.
+        parts = [*((name, (None, value)) for name, value in values), *files] or [("", (None, ""))]
+        request: dict[str, Any] = {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
+
         def ask() -> None:
             try:
-                # A form with a file at least, so that it always goes out in parts.
-                parts = [*((name, (None, value)) for name, value in values), *files]
-                with client.stream(
-                    "POST", operation.name.replace(" ", "/"), files=parts or [("", (None, ""))]
-                ) as answer:
+                with client.stream(url=operation.name.replace(" ", "/"), **request) as answer:
                     for line in _lines(answer.status_code, answer.iter_lines(), answer.read):
                         lines.put(line)
                 lines.put(_gone("the answer ended early"))
@@ -106,7 +111,7 @@ def _parts(operation: Operation, given: Mapping[str, Any], opened: ExitStack) ->
 def _opened(name: str, opened: ExitStack) -> IO[bytes]:
     if name == "-":
         # A request states its length, so that standard input is read to its end first.
-        spooled = opened.enter_context(tempfile.TemporaryFile())
+        spooled = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, spooled)
         spooled.seek(0)
         return spooled

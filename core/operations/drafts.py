@@ -46,7 +46,7 @@ def list_drafts(
 def discard(
     opening: Opening,
     *,
-    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")],
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")] = (),
     everything: Annotated[bool, Option("--all", help="Discard all unsaved changes of this person.")] = False,
     author: Author,
 ) -> str:

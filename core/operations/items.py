@@ -136,7 +136,7 @@ def accept(
     opening: Opening,
     as_json: bool,
     *,
-    keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")],
+    keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")] = (),
     query_id: ExamId = None,
     passing: Annotated[bool, Option(help="Accept all open proposals that break no rule.")] = False,
     thresholds: FilterOptions,

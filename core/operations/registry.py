@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter as Declared
 from inspect import getdoc, signature
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
 from ..project import ActName
+from .console import guest
 from .opening import Opening
 from .output import Output
 
@@ -124,7 +126,21 @@ class Parameter:
             value = self.option.default() if self.option.default else self.default
         elif self.many:
             value = tuple(value)
+        if self.option.file is not None and value is not None:
+            value = tuple(map(self._placed, value)) if self.many else self._placed(value)
         return value if self.option.parse is None or value is None else self.option.parse(value)
+
+    def _placed(self, name: Any) -> Any:
+        """The name of a file; in a server that of the file that was sent, or where it is to be written."""
+        host, use = guest(), self.option.file
+        if host is None or (use == "write" and str(name) == "-"):
+            return name
+        if use == "read if sent" and str(name) not in host.files:
+            return name
+        path = host.place(str(name), use == "write")
+        if self.option.exists and not path.is_file():
+            raise InputError("file-not-sent", f"The request has no file named '{name}'.", "Send the file in a form.")
+        return self.kind(path)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -288,10 +304,13 @@ def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
     many = get_origin(kinds[0]) in (tuple, Sequence) or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
-    kind = get_args(kinds[0])[0] if many else kinds[0]
+    # Of a value that has several types, the text is parsed.
+    kind = str if len(kinds) > 1 else get_args(kinds[0])[0] if many else kinds[0]
     if get_origin(kind) is Literal:
         option.choices = option.choices or get_args(kind)
         kind = type(get_args(kind)[0])
+    if kind is Path and option.file is None:
+        raise TypeError(f"{declared.name} names a file, but does not say for what: a server would use its own files")
     missing = declared.default is Declared.empty
     required = missing and option.default is None
     return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)

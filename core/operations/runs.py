@@ -41,7 +41,7 @@ def _said(families: Any) -> str:
 def families(
     opening: Opening,
     *,
-    names: Annotated[tuple[str, ...], Argument(metavar="[RUN]...")],
+    names: Annotated[tuple[str, ...], Argument(metavar="[RUN]...")] = (),
     families: Annotated[
         tuple[str, ...], Option("--family", help="A model family, such as gpt or llama; may be repeated.")
     ] = (),

@@ -146,13 +146,14 @@ def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for spelled, value in given:
         name = spelled.replace("-", "_")
+        _check_text(value)
         if name in many:
             values.setdefault(name, []).append(value)
         else:
             values[name] = value
     try:
         found = model_of(operation)(**values)
-    except (ValidationError, UnicodeError) as error:
+    except ValidationError as error:
         raise _refused(operation, error) from error
     paths = {one.name for one in operation.parameters if one.kind is Path}
     return {
@@ -166,9 +167,12 @@ def _as_paths(value: str | Sequence[str]) -> Path | list[Path]:
     return Path(value) if isinstance(value, str) else [Path(one) for one in value]
 
 
-def _refused(operation: Operation, error: ValidationError | UnicodeError) -> WorkbenchError:
-    if isinstance(error, UnicodeError):
-        return InputError("invalid-value", "A value is not valid text.", "Use UTF-8.")
+def _check_text(value: Any) -> None:
+    if isinstance(value, str) and not value.isascii() and value.encode(errors="ignore").decode() != value:
+        raise InputError("invalid-value", f"The value '{one_line(value, 40)}' is not valid text.", "Use UTF-8.")
+
+
+def _refused(operation: Operation, error: ValidationError) -> WorkbenchError:
     first = error.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":

@@ -22,10 +22,10 @@ import click
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.cli import SECTIONS
-from exam_workbench.cli.options import print_table
 from exam_workbench.exchange import demo
 from exam_workbench.labels import Policy, basis, label_qrels
+from exam_workbench.operations import MODULES, SECTIONS
+from exam_workbench.operations.console import print_table
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
@@ -480,7 +480,7 @@ def test_the_help_loads_no_command_and_no_model():
     )
     loaded = set(ran.stderr.split())
     assert ran.returncode == 0 and "exam_workbench.cli" in loaded
-    assert not loaded & {f"exam_workbench.cli.{module}" for module in cli.COMMANDS}
+    assert not loaded & {f"exam_workbench.operations.{module}" for module in MODULES}
     assert not loaded & {
         "exam_workbench.graders",
         "numpy",

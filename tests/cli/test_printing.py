@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import click
-import pytest
-from click.testing import CliRunner
+from typing import Annotated
 
-from exam_workbench.cli.options import gathered_options, json_option, project_option
-from exam_workbench.cli.printing import Output, at_most_one, on_project, printed
-from exam_workbench.project import Project
+import pytest
+
+from exam_workbench.errors import InputError
+from exam_workbench.operations import registry
+from exam_workbench.operations.opening import Opening
+from exam_workbench.operations.output import Output, at_most_one, print_result
+from exam_workbench.operations.registry import Argument, Gathered, Option, operation
 from tests.made.refusals import refusal
 
 
@@ -25,49 +27,46 @@ def test_json_is_printed_instead_of_all_parts(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("result", "printed_texts"),
+    ("result", "texts"),
     [(Output({}).line("a").note("b"), ("a\n", "b\n")), ("saved", ("", "saved\n")), (None, ("", ""))],
 )
-def test_the_result_of_a_command_is_printed(result: Output | str | None, printed_texts: tuple[str, str]) -> None:
-    command = click.command()(printed(lambda: result))
-    run = CliRunner().invoke(command, [], catch_exceptions=False)
-    assert (run.stdout, run.stderr) == printed_texts
+def test_the_result_of_an_operation_is_printed(
+    result: Output | str | None, texts: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(result, as_json=False)
+    assert tuple(capsys.readouterr()) == texts
 
 
-def test_the_project_is_closed_when_its_result_is_printed(project: Project) -> None:
-    seen: list[Project] = []
-
-    class Late(Output):
-        def print(self, as_json: bool) -> None:
-            assert seen[0].closed
-            super().print(as_json)
-
-    @click.command()
-    @project_option
-    @json_option
-    @on_project
-    def name(project: Project) -> Output:
-        seen.append(project)
-        return Late({"name": project.name})
-
-    project.close()
-    run = CliRunner().invoke(name, ["--project", str(project.path), "--json"], catch_exceptions=False)
-    assert run.stdout == f'{{"name": "{project.name}"}}\n'
+def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with refusal("wrong"):
+        print_result(Output().line("a").failing(InputError("wrong", "Wrong.")), as_json=False)
+    assert capsys.readouterr().out == "a\n"
 
 
-def test_options_that_exclude_each_other_are_refused_before_the_command_runs() -> None:
+def test_options_that_exclude_each_other_are_refused_before_the_operation_runs() -> None:
     check = at_most_one(first="--first", second="--second", third="THIRD")
-    command = check(lambda **given: given)
+    run = check(lambda **given: given)
     for given in ({"first": None, "second": False, "third": ""}, {"first": 0, "second": None, "third": None}):
-        assert command(**given) == given
+        assert run(**given) == given
     with refusal("options-exclude-each-other"):
-        command(first=0, second=True, third=None)
+        run(first=0, second=True, third=None)
 
 
-def test_a_command_gets_the_values_of_gathered_options_as_one_argument() -> None:
-    options = gathered_options(
-        "span", lambda low, high: (low, high), click.option("--low", type=int), click.option("--high", default=9)
-    )
-    command = click.command()(click.option("--name")(options(lambda name, span: click.echo(f"{name} {span}"))))
-    assert CliRunner().invoke(command, ["--low", "1", "--name", "a"]).stdout == "a (1, 9)\n"
-    assert [one.name for one in command.params] == ["name", "low", "high"]
+def span(
+    *, low: Annotated[int, Option(least=0)], high: Annotated[int, Option(parse=lambda value: 2 * value)] = 9
+) -> tuple[int, int]:
+    return low, high
+
+
+def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "OPERATIONS", {})
+
+    @operation("try", act="organize")
+    def try_it(*, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], Gathered(span)]) -> object:
+        return name, both
+
+    made = registry.OPERATIONS["try"]
+    assert [one.name for one in made.parameters] == ["name", "low", "high"]
+    assert made.call({"name": "a", "low": 1}, Opening()) == ("a", (1, 18))
+    with refusal("parameter-missing", "--low"):
+        made.call({"name": "a"}, Opening())

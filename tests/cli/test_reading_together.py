@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
 import duckdb
 import pytest
 
@@ -19,8 +18,8 @@ from exam_workbench import cli
 from exam_workbench.audit import Goal, design, draw
 from exam_workbench.audit import judge as give_verdict
 from exam_workbench.bank import question_text_key
-from exam_workbench.cli.reading import READING
 from exam_workbench.errors import ProjectError
+from exam_workbench.operations import every_operation
 from exam_workbench.project import (
     AnswerModel,
     Generated,
@@ -117,7 +116,7 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("command", [one.name for one in every_operation() if one.may_read])
 def test_a_reading_command_works_while_another_process_reads(
     read_elsewhere: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -138,19 +137,6 @@ def test_a_command_that_writes_does_not_work_while_another_process_reads(
 ) -> None:
     set_patience(monkeypatch, 0.0)
     assert run(read_elsewhere, monkeypatch, "judge", "set", "q1", "p1", "1") == 1
-
-
-def test_what_is_said_to_only_read_is_a_command() -> None:
-    def words(command: click.Command, before: str) -> Iterator[str]:
-        yield before
-        if isinstance(command, click.Group):
-            context = click.Context(command)
-            for name in command.list_commands(context):
-                one = command.get_command(context, name)
-                assert one is not None
-                yield from words(one, f"{before} {name}".strip())
-
-    assert set(READING) <= set(words(cli.cli, ""))
 
 
 def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from exam_workbench.cli import cli
-from exam_workbench.cli.reading import only_reads
+from exam_workbench.operations import find_operation
 from exam_workbench.project import open_project
 from tests.fuzz.checks import Bench, fuzzed, in_time, one_line
 from tests.fuzz.strategies import FORMS, LONE, File, files, texts
@@ -122,7 +122,8 @@ def test_a_command_ends_with_a_code_and_says_why(bench: Bench) -> None:
                 one_line(text)
             if code == 0 and "--json" in args and not {"--help", "-h"} & set(args):
                 json.loads(out, parse_constant=_refuse)
-            reads = only_reads(words, defaultdict(object))
+            operation = find_operation(words)
+            reads = operation is not None and operation.only_reads(defaultdict(object))
             if PROJECT in args and (code == 2 or reads):
                 project = open_project(path)
                 try:

@@ -249,16 +249,18 @@ WAITS = """
 import signal, sys, time
 from exam_workbench import cli
 from exam_workbench.bank import put_draft
-from exam_workbench.cli.options import opened, project_option
+from exam_workbench.cli.shell import command_of
+from exam_workbench.operations.registry import OPERATIONS, operation
+from exam_workbench.project import Project
 from exam_workbench.types import Question
 
-@cli.cli.command()
-@project_option
-def wait(project_path):
-    with opened(project_path) as project:
-        put_draft(project, "ann", Question("q1/a", "q1", "New?"))
-        print("waiting", flush=True)
-        time.sleep(600)
+@operation("wait", act="organize")
+def wait(project: Project) -> None:
+    put_draft(project, "ann", Question("q1/a", "q1", "New?"))
+    print("waiting", flush=True)
+    time.sleep(600)
+
+cli.cli.get_command = lambda context, name: command_of(OPERATIONS[name], name)
 
 # Where the tests run behind nohup, it is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,7 +22,6 @@ from starlette.testclient import TestClient
 import exam_workbench
 from exam_workbench import cli, server
 from exam_workbench.operations import every_operation, opening
-
 from exam_workbench.project import find_door, open_project
 from exam_workbench.project.engine_memory import CONFIG
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,13 +39,12 @@ class Api:
             connection.close()
         return answer.status, content
 
-    def send(self, words: Sequence[str], token: str, further: Mapping[str, object] | None = None) -> tuple[int, bytes]:
-        """A command as a shell sends it; what it printed and wrote, out of the lines of the answer."""
-        said = json.dumps({"words": list(words), **(further or {})})
-        form = f'--b\r\nContent-Disposition: form-data; name="request"\r\n\r\n{said}\r\n--b--\r\n'.encode()
-        status, content = self.ask(
-            "POST", "/api/v1/run", token, form, {"Content-Type": "multipart/form-data; boundary=b"}
-        )
+    def send(
+        self, name: str, given: Mapping[str, object], token: str, shell: Mapping[str, object] | None = None
+    ) -> tuple[int, bytes]:
+        """An operation as a shell asks for it; its exit code, and what it printed and wrote."""
+        said = {"X-Exam-Shell": json.dumps(shell or {})}
+        status, content = self.ask("POST", f"/api/v1/{name.replace(' ', '/')}", token, given, said)
         if status != 200:
             return status, content
         lines = [json.loads(line) for line in content.splitlines()]

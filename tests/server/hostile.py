@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-import click
-
 from exam_workbench.audit import Goal, design, draw
-from exam_workbench.cli.guests import File
+from exam_workbench.operations import every_operation
+from exam_workbench.operations.registry import Operation
 from exam_workbench.project import Project
-from exam_workbench.server.words import asked_for, commands, may_read, words_of
+from exam_workbench.server.requests import asked_for
 from tests.made.cascades import fill_planned
 from tests.made.projects import judge
 
@@ -26,7 +25,7 @@ SOUND: Mapping[str, object] = {
     "measure": "P@2", "aim": "best", "runs": "good", "grader_name": "embedding", "people": "ann", "person": "ann",
     "wanted": 2, "retriever": "bm25", "by": "letter", "judge": "em",
     "judges": "em", "case": "A", "words": "word", "limit": 1, "patience": 0, "max_calls": 1, "seed": 1, "number": 1,
-    "families": "good", "dry_run": True, "act": 1,
+    "families": "good", "dry_run": True, "act": 1, "k": 1, "ks": 1,
 }  # fmt: skip
 """Values that a project has or a command takes, by the name of a parameter: required ones are given so."""
 INSTEAD: Mapping[tuple[str, str], object] = {
@@ -47,12 +46,6 @@ ABSURD: Sequence[object] = (
     "0001-01-01", "9999-12-31", "*", "\\", "(" * 3000,
 )  # fmt: skip
 """What is huge, of a wrong type, or no text."""
-
-
-PLAIN = (
-    click.types.IntParamType, click.types.FloatParamType, click.types.BoolParamType, click.Choice, click.DateTime
-)  # fmt: skip
-"""Types of parameters that refuse a path before a command is begun."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +72,22 @@ def fill_attacked(project: Project) -> None:
     draw(project, design(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org")
 
 
-def sound(path: str, command: click.Command) -> dict[str, object]:
-    """The parameters with which a command gets furthest."""
+def sound(path: str, operation: Operation) -> dict[str, object]:
+    """The parameters with which an operation gets furthest."""
     given: dict[str, object] = {}
-    for one in asked_for(command):
-        name = str(one.name)
-        if isinstance(one.type, File):
+    for one in asked_for(operation):
+        if one.option.file is not None:
             continue
-        if one.required or name in ("limit", "patience", "max_calls", "dry_run"):
-            given[name] = INSTEAD.get((path, name), SOUND.get(name, "some"))
-            if isinstance(one.type, click.Choice) and given[name] not in one.type.choices:
-                given[name] = one.type.choices[0]
+        if one.required or one.name in ("limit", "patience", "max_calls", "dry_run"):
+            given[one.name] = INSTEAD.get((path, one.name), SOUND.get(one.name, "some"))
+            if one.option.choices and given[one.name] not in one.option.choices:
+                given[one.name] = one.option.choices[0]
     return given | FURTHER.get(path, {})
+
+
+def offered() -> Iterator[tuple[str, Operation]]:
+    """The operations that can be asked for, with their paths."""
+    return ((one.name.replace(" ", "/"), one) for one in every_operation() if not one.at_shell)
 
 
 def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
@@ -101,16 +98,16 @@ def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
         new: one where no file is.
     """
     turn = 0
-    for path, command in commands():
-        base = sound(path, command)
-        for one in asked_for(command):
+    for path, operation in offered():
+        base = sound(path, operation)
+        for one in asked_for(operation):
             turn += 1
-            name, value = str(one.name), ABSURD[turn % len(ABSURD)]
-            if isinstance(one.type, File):
-                yield from _as_file(path, base, name, paths[turn % len(paths)])
+            name, value = one.name, ABSURD[turn % len(ABSURD)]
+            if one.option.file is not None:
+                yield from _as_file(path, operation, base, name, paths[turn % len(paths)])
                 for named in (*paths, new):
                     yield from _as_json(path, base, name, named)
-            elif not isinstance(one.type, PLAIN):
+            elif one.kind is str and not one.option.choices:
                 yield from _as_json(path, base, name, paths[turn % len(paths)])
             # A command that is to do what it says takes long.
             if name != "dry_run":
@@ -122,13 +119,13 @@ def _as_json(path: str, base: Mapping[str, object], name: str, value: object) ->
         yield Attack(f"{where} {name}={str(value)[:40]!r}", path, "POST", f"/api/v1/{where}", {**base, name: value})
 
 
-def _as_file(path: str, base: Mapping[str, object], name: str, value: str) -> Iterator[Attack]:
+def _as_file(path: str, operation: Operation, base: Mapping[str, object], name: str, value: str) -> Iterator[Attack]:
     """A path in each other way in which a file can be named."""
     about = f"{path} {name}={value!r}"
     plain = [(key, str(one)) for key, whole in base.items() for one in (whole if isinstance(whole, list) else [whole])]
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     yield Attack(f"{about} form", path, "POST", f"/api/v1/{path}", urlencode([*plain, (name, value)]).encode(), form)
-    if may_read(path):
+    if operation.may_read:
         yield Attack(f"{about} query", path, "GET", f"/api/v1/{path}?{urlencode([*plain, (name, value)])}")
     parts = [f'name="{key}"\r\n\r\n{part}' for key, part in plain]
     for file in (f'name="{name}"\r\n\r\n{value}', f'name="{name}"; filename="{value}"\r\n\r\nsent'):
@@ -137,11 +134,9 @@ def _as_file(path: str, base: Mapping[str, object], name: str, value: str) -> It
         yield Attack(f"{about} multipart", path, "POST", f"/api/v1/{path}", f"{said}--b--\r\n".encode(), multipart)
 
 
-def sent_by_a_shell(paths: Sequence[str]) -> Iterator[list[str]]:
-    """The words of each command that names a file, with a path of the server and no file."""
-    for path, command in commands():
-        given = [(name, str(value)) for name, value in sound(path, command).items() if not isinstance(value, list)]
-        for at, one in enumerate(asked_for(command)):
-            if isinstance(one.type, File):
-                known = [(name, value.lower() if value == "True" else value) for name, value in given]
-                yield words_of(path, command, [*known, (str(one.name), paths[at % len(paths)])])
+def sent_by_a_shell(paths: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each operation that names a file, with a path of the server and no file."""
+    for path, operation in offered():
+        for at, one in enumerate(asked_for(operation)):
+            if one.option.file is not None:
+                yield operation.name, {**sound(path, operation), one.name: paths[at % len(paths)]}

@@ -8,19 +8,19 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Annotated
 
-import click
 import pytest
 import yaml
 
 from exam_workbench import cli
-from exam_workbench.cli.guests import File
-from exam_workbench.errors import InputError, NotAllowed
+from exam_workbench.errors import NotAllowed
+from exam_workbench.operations import every_operation, find_operation
+from exam_workbench.operations.registry import Argument, Option, operation
 from exam_workbench.project import ACTS, Project, make_token, open_project, withdraw_token
 from exam_workbench.server.guarding import TooOften, Visitor, check_host, check_rate
-from exam_workbench.server.words import asked_for, commands, find, served, words_of
+from exam_workbench.server.requests import asked_for
 from tests.made.browser import ROOT
-from tests.made.refusals import refusal
 from tests.server.api import Api
 
 
@@ -60,18 +60,13 @@ def test_what_is_read_is_what_the_command_prints(
 
 
 def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:
-    judged = {"query": "q1", "passage": "p1", "value": 1}
-    names = {one.name for one in find("judge/set").params}
-    given = {name: value for name, value in judged.items() if name in names}
-    for other, value in (("query_id", "q1"), ("passage_id", "p1")):
-        if other in names:
-            given[other] = value
+    given = {"query_id": "q1", "passage_id": "p1", "value": 1}
     status, content = api.ask("POST", "/api/v1/judge/set", tokens["viewer"], given)
     assert (status, json.loads(content)["code"]) == (403, "role-needed")
     # The code of what a command refuses, of wrong use, and of a person without a role, which is no lack of a right.
     for command, body, code in (
         ("judge/set", given | {"query_id": "q9"}, "unknown-query"),
-        ("export", {"what": "nothing"}, "wrong-usage"),
+        ("export", {"what": "nothing"}, "invalid-value"),
         ("people/remove", {"identity": "x@x.org"}, "unknown-member"),
     ):
         status, content = api.ask("POST", f"/api/v1/{command}", tokens["organizer"], body)
@@ -163,7 +158,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     asked: list[tuple[str, str, object]] = [
         ("GET", "leaderboard?measure=x", None), ("GET", "leaderboard?nonsense=1", None), ("GET", "nothing", None),
         ("GET", "leaderboard?min_rating=--help", None), ("POST", "leaderboard", b"{"), ("POST", "leaderboard", [1]),
-        ("POST", "run", b"x"), ("DELETE", "run/1", None), ("POST", "jobs/current/pause", None),
+        ("POST", "run", b"x"), ("POST", "run/1", b"x"), ("DELETE", "run/1", None), ("POST", "jobs/current/pause", None),
         ("GET", "..%2f..", None), ("POST", "jobs", {"grader": "nobody"}),
     ]  # fmt: skip
     for method, path, body in asked:
@@ -211,36 +206,35 @@ def test_a_form_that_cannot_be_read_is_refused(api: Api, tokens: dict[str, str])
 def test_a_request_names_no_project(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     other = tmp_path / "other.duckdb"
     for token in (tokens["organizer"], api.door.token):
-        for words in (
-            ["status", "--project", str(other)],
-            [f"--project={api.path}", "status"],
-            ["status", f"--project={api.path}"],
-            ["prices", "--project", str(other), "set", "m", "1", "1"],
-        ):
-            assert api.send(words, token)[0] == 2, words
-    # A shell says by which path it found the door; a token cannot.
-    named = {"project": "some.duckdb"}
-    assert api.send(["status", "--project", "some.duckdb"], api.door.token, named)[0] == 0
-    assert api.send(["status", "--project", "some.duckdb"], tokens["organizer"], named)[0] == 2
-    assert not other.exists() and b'"m"' not in api.ask("GET", "/api/v1/prices", tokens["organizer"])[1]
+        for name in ("project", "project_path", "opening"):
+            status, content = api.ask("POST", "/api/v1/status", token, {name: str(other)})
+            assert (status, json.loads(content)["code"]) == (400, "unknown-parameter")
+        # A shell says by which path it found the door. Nothing is opened by it.
+        assert api.send("status", {}, token, {"project": str(other)})[0] == 0
+    assert not other.exists()
 
 
-def test_a_command_that_opens_a_path_is_not_served() -> None:
-    """`exam_workbench.cli.guests.File` alone reads what was sent in the place of a file."""
-    for kind in (click.File(), click.Path(), click.Path(path_type=Path), click.Tuple([str, click.Path()])):
-        command = click.Command("leak", params=[click.Option(["--file"], type=kind)])
-        with pytest.raises(InputError):
-            served(command)
-    for path, command in commands():
-        assert served(command) is command
-        for one in asked_for(command):
-            said = f"{getattr(one, 'help', '')} {one.metavar or ''}"
-            if re.search("File|FILE|FOLDER|PATH", said) or one.name in ("file", "files", "output", "path", "folder"):
-                assert isinstance(one.type, File), (path, one.name)
-    for module in sorted((ROOT / "core" / "cli").glob("*.py")):
-        text = module.read_text(encoding="utf-8")
-        assert "click.File" not in text, module.name
-        assert "click.Path" not in text or module.name in ("guests.py", "options.py"), module.name
+def test_a_parameter_that_names_a_file_says_what_for() -> None:
+    """Only the files of a request are read and written for it; see `Parameter`."""
+    with pytest.raises(TypeError):
+
+        @operation("leak", act="organize")
+        def leak(*, file: Annotated[Path, Argument()]) -> None:
+            pass
+
+    with pytest.raises(TypeError):
+
+        @operation("leak", act="organize")
+        def leak_several(*, files: Annotated[tuple[Path, ...], Option()] = ()) -> None:
+            pass
+
+    assert find_operation("leak") is None
+    for one in every_operation():
+        for parameter in asked_for(one):
+            said = f"{parameter.option.help} {parameter.option.metavar or ''}"
+            names = ("file", "files", "output", "path", "folder")
+            if not one.at_shell and (re.search("File|FILE|FOLDER|PATH", said) or parameter.name in names):
+                assert parameter.option.file is not None, (one.name, parameter.name)
 
 
 def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
@@ -248,27 +242,30 @@ def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: d
     paths = described["paths"]
     assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judge/set"]
     measure = next(one for one in paths["/api/v1/leaderboard"]["get"]["parameters"] if one["name"] == "measure")
-    assert measure["schema"] == {"type": "string"}
+    assert {"type": "string"} in measure["schema"]["anyOf"]
     names = [one["operationId"] for path in paths.values() for one in path.values()]
     assert len(names) == len(set(names))
 
 
-def test_a_command_is_kept_at_the_shell_by_its_whole_name() -> None:
+def test_an_operation_is_kept_at_the_shell_by_its_whole_name(api: Api, tokens: dict[str, str]) -> None:
     """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other."""
-    offered = {path for path, _ in commands()}
-    assert "bank/restore" in offered and find("bank/restore").name == "restore"
-    for path in ("restore", "serve", "grade-plan", "file-leaderboard", "bank/nothing", "bank/restore/more", ""):
-        assert path not in offered
-        with refusal("unknown-command"):
-            find(path)
-
-
-def test_values_are_never_taken_for_options() -> None:
-    command = find("leaderboard")
-    assert words_of("leaderboard", command, [("measure", "--help")]) == ["leaderboard", "--json", "--measure=--help"]
-    assert words_of("leaderboard", command, [("queries", "true"), ("no-overrides", "false")])[2:] == ["--queries"]
-    shown = words_of("prompts/show", find("prompts/show"), [("name", "--project=x")])
-    assert shown[-2:] == ["--", "--project=x"]
+    codes = {
+        path: json.loads(api.ask("POST", f"/api/v1/{path}", tokens["organizer"], {})[1])["code"]
+        for path in (
+            "restore",
+            "serve",
+            "grade-plan",
+            "file-leaderboard",
+            "bank/nothing",
+            "bank/restore/more",
+            "bank/restore",
+        )
+    }
+    assert codes == {
+        **dict.fromkeys(("restore", "serve", "grade-plan", "file-leaderboard"), "needs-a-shell"),
+        **dict.fromkeys(("bank/nothing", "bank/restore/more"), "unknown-command"),
+        "bank/restore": "parameter-missing",
+    }
 
 
 def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

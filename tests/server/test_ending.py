@@ -13,6 +13,7 @@ from exam_workbench.project import open_project
 from exam_workbench.server import stopping_commands
 from exam_workbench.server.running import Asked, Running
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
+from tests.made.requests import requested
 
 
 def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path, tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
         with stopping_commands():
             Running(
-                Asked(words, project, "ann", owner=True),
+                Asked(*requested(words), project, "ann", owner=True),
                 lambda *_: None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
             )
@@ -62,7 +63,7 @@ def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(pl
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
         with stopping_commands():
             Running(
-                Asked(words, project, "ann", owner=True),
+                Asked(*requested(words), project, "ann", owner=True),
                 # From now on it has nothing more to say.
                 lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from exam_workbench.cli.guests import act_of
+from exam_workbench.errors import InputError
+from exam_workbench.operations import find_operation
+from exam_workbench.operations.registry import Operation
 from exam_workbench.project import ACTS, Project, acting_with, find_token, make_token, open_project
+from exam_workbench.server.requests import asked_for, checked
 from exam_workbench.server.running import Asked, Running
-from exam_workbench.server.words import asked_for, commands
 from tests.made.endpoint_server import EndpointServer
+from tests.made.requests import requested
+from tests.server import hostile
 
 ENDPOINT = ("model", "base_url", "back_end", "grader_name")
 """Parameters that choose what is asked."""
@@ -46,6 +51,13 @@ def token(project: Project, name: str, role: str) -> Project:
 
 def run(project: Project, words: Sequence[str]) -> tuple[int, bytes]:
     """The exit code of a command that a token gives, and what it printed."""
+    operation, given = requested(words)
+    return ask(project, operation, given, as_json="--json" in words)
+
+
+def ask(
+    project: Project, operation: Operation, given: Mapping[str, object], as_json: bool = False
+) -> tuple[int, bytes]:
     ended, said, codes = threading.Event(), bytearray(), list[int]()
 
     def end(code: int, _: object) -> None:
@@ -54,7 +66,8 @@ def run(project: Project, words: Sequence[str]) -> tuple[int, bytes]:
 
     member = project.member()
     assert member is not None
-    Running(Asked(words, project, member.name), lambda _, content: said.extend(content), end)
+    asked = Asked(operation, given, project, member.name, as_json)
+    Running(asked, lambda _, content: said.extend(content), end)
     assert ended.wait(60)
     return codes[0], bytes(said)
 
@@ -63,20 +76,23 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
     project: Project, endpoint: EndpointServer
 ) -> None:
     asking = {"model": "m", "base_url": endpoint.url, "back_end": "openai"}
-    given = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
+    wanted = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
     tried = 0
     for role in ("viewer", "assessor"):
         acting = token(project, role, role)
-        for path, command in commands():
-            known = {one.name: max(one.opts, key=len) for one in asked_for(command) if one.param_type_name == "option"}
-            if not known.keys() & set(ENDPOINT) and "every" not in known:
+        for path, operation in hostile.offered():
+            known = {one.name for one in asked_for(operation)}
+            if not known & {*ENDPOINT, "every"}:
                 continue
-            options = [f"{known[name]}={value}" for name, value in given.items() if name in known]
-            places = ["q1/a", "p1"] if path == "proposals/answer-key" else ["some"]
-            words = [*path.split("/"), *options, *(["--all"] if "every" in known else [])]
-            takes = any(one.param_type_name == "argument" for one in asked_for(command))
-            run(acting, [*words, *places] if takes else words)
-            tried += 1
+            further = {name: value for name, value in {**wanted, "every": True}.items() if name in known}
+            given = {**hostile.sound(path, operation), **further}
+            given.pop("dry_run", None)
+            pairs = [
+                (name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])
+            ]
+            with suppress(InputError):
+                ask(acting, operation, checked(operation, pairs))
+                tried += 1
     assert tried > 20 and endpoint.seen == []
     code, said = run(token(project, "organizer", "organizer"), [
         "graders", "test", "--grader=self-rating", "--model=m", f"--base-url={endpoint.url}", "--question=q1/a",
@@ -86,7 +102,7 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
 
 def test_what_asks_a_model_is_no_act_of_reading() -> None:
     for command in ("graders test", "proposals answer-key", "generate", "grade", "sit", "items generate"):
-        rule = ACTS[act_of(command)]
+        rule = ACTS[find_operation(command).act]  # type: ignore[union-attr]
         assert rule.role == "organizer" and rule.writes
 
 

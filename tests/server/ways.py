@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from exam_workbench.cli.guests import act_of
+from exam_workbench.operations import every_operation
 from exam_workbench.project import ACTS, ActName
-from exam_workbench.server.words import commands, may_read
 
-FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run", "POST run/{number}", "DELETE run/{number}")
-"""What says nothing of a project but its name; a command that is sent to `run` is refused as one asked by its path."""
+FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run/{number}", "DELETE run/{number}")
+"""What says nothing of a project but its name, or is about what the same token asked for."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,12 @@ def ways() -> list[Way]:
     for route, act in stated:
         method, _, path = route.partition(" ")
         found.append(Way(method, path, act))
-    for path, _ in commands():
-        command = path.replace("/", " ")
-        methods = ("GET", "POST") if may_read(path) else ("POST",)
+    for one in every_operation():
+        if one.at_shell:
+            continue
+        path = one.name.replace(" ", "/")
+        methods = ("GET", "POST") if one.may_read else ("POST",)
         # To list the jobs is to GET them: to POST one is to begin one.
-        taken = {(one.method, one.path) for one in found}
-        found += [Way(method, path, act_of(command), command) for method in methods if (method, path) not in taken]
+        taken = {(way.method, way.path) for way in found}
+        found += [Way(method, path, one.act, one.name) for method in methods if (method, path) not in taken]
     return found

@@ -1,0 +1,33 @@
+"""Requests of operations, from the words that a shell would get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from exam_workbench.cli import cli
+from exam_workbench.operations import find_operation
+from exam_workbench.operations.registry import Operation
+
+
+def requested(words: Sequence[str]) -> tuple[Operation, dict[str, Any]]:
+    """The operation and the values of its request that words after `exam` give."""
+    command: click.Command = cli
+    context, names, rest = click.Context(cli), list[str](), list(words)
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        name, found, rest = command.resolve_command(context, rest)
+        assert found is not None and name is not None
+        command, names = found, [*names, name]
+    operation = find_operation(" ".join(names))
+    assert operation is not None, words
+    parsed = command.make_context(names[-1], rest)
+    known = {one.name for one in operation.parameters}
+    given = {
+        name: value
+        for name, value in parsed.params.items()
+        if name in known and parsed.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    return operation, given
