@@ -1,8 +1,8 @@
-"""Build the reference of commands and refresh the generated tables of the documentation.
+"""Build the reference of commands, and refresh the generated tables of the documentation and of the operations.
 
 The reference goes to docs/build/, which is not committed. A table lies between `<!-- generated:NAME -->` and
-`<!-- /generated -->` in docs/*.md; NAME is a key of GENERATORS. With --check, nothing is written, and an outdated
-table fails.
+`<!-- /generated -->` in docs/*.md; NAME is a key of GENERATORS. The table of operations is
+core/operations/requests.json. With --check, nothing is written, and an outdated table fails.
 """
 
 from __future__ import annotations
@@ -114,8 +114,14 @@ def measures() -> str:
 
 def roles() -> str:
     """Every act that a role is needed for, with the roles that may do it and where it is reached."""
+    from exam_workbench.operations import every_operation
     from exam_workbench.project import ACTS, ROLES
     from pages.parts.shared.screens import SCREENS
+
+    def commands(act: str) -> list[str]:
+        # What an export takes out decides about the role.
+        named = [one.name for one in every_operation() if one.act == act]
+        return named + [f"export {kind}" for kind in ACTS[act].exports]  # type: ignore[index]
 
     def may(least: str, role: str, by_query: bool) -> str:
         if ROLES.index(role) < ROLES.index(least):  # type: ignore[arg-type]
@@ -129,10 +135,10 @@ def roles() -> str:
                 rule.about,
                 *(may(rule.role, role, rule.by_query) for role in ROLES),
                 ", ".join(SCREENS[name][0] for name in rule.screens) or "–",
-                ", ".join(f"`{words}`" for words in rule.commands) or "–",
+                ", ".join(f"`{words}`" for words in commands(act)) or "–",
                 ", ".join(f"`{route}`" for route in rule.routes) or "–",
             )
-            for rule in ACTS.values()
+            for act, rule in ACTS.items()
         ],
     )
 
@@ -167,8 +173,12 @@ def fill(text: str) -> str:
 @click.option("--check", is_flag=True, help="Write nothing; fail if a generated table is out of date.")
 def main(check: bool) -> None:
     """Build docs/build/commands.md and refresh the generated tables of docs/*.md."""
-    pages = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md"))}
-    stale = {path: new for path, text in pages.items() if (new := fill(text)) != text}
+    from exam_workbench.operations import every_operation
+    from exam_workbench.operations.describing import TABLE, table_of
+
+    made = {path: fill(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("docs/*.md"))}
+    made[TABLE] = table_of([one.description for one in every_operation()])
+    stale = {path: new for path, new in made.items() if path.read_text(encoding="utf-8") != new}
     if check and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
         raise click.ClickException(f"Out of date: {names}. Run `make docs`.")

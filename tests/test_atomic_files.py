@@ -247,7 +247,7 @@ ELSEWHERE = {
     "core/exchange/parquet/project.py": 2,
     "core/exchange/grade_files.py": 1,
     # Standard input, before it is sent.
-    "core/cli/through.py": 2,
+    "core/cli/through.py": 3,
     "core/project/backups.py": 2,
     "core/project/doors.py": 1,
     "core/project/opening.py": 1,

@@ -19,6 +19,7 @@ from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import downloads
 from exam_workbench.locations import is_reserved
 from exam_workbench.operations import serve
+from exam_workbench.operations.opening import Opening
 from exam_workbench.project import Project
 from exam_workbench.project.engine_errors import check_kind, explained
 from exam_workbench.types import Question
@@ -133,7 +134,7 @@ def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(mon
     with monkeypatch.context() as patched:
         patched.setattr(os, "name", "nt")
         with pytest.raises(SystemExit) as end:
-            serve.serve.callback(None, 8501)
+            serve.serve(Opening(), port=8501)
     assert end.value.code == 3 and started[0][-2:] == ["--server.port", "8501"]
     assert ignored == [(module.signal.SIGINT, module.signal.SIG_IGN)]
 

@@ -16,7 +16,6 @@ import click
 from .. import __version__
 from ..atomic_files import keep_private
 from ..errors import LONGEST_MESSAGE, InputError
-from ..operations.failing import as_workbench_error, tell_failure
 from ..text import one_line, with_escapes
 from .shell import Commands
 
@@ -84,7 +83,8 @@ def run(words: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
-        return tell_failure(KeyboardInterrupt())
+        click.echo("exam: stopped.", err=True)
+        return 1
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
@@ -92,6 +92,9 @@ def run(words: Sequence[str]) -> int:
         click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
         return 2
     except Exception as error:
+        # It loads the database, which the help does without.
+        from ..operations.failing import as_workbench_error, tell_failure
+
         if as_workbench_error(error) is None:
             raise
         return tell_failure(error)

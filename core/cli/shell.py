@@ -11,12 +11,9 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from ..operations import ABOUT_GROUPS, MODULES, SECTIONS, operations_below
-from ..operations.opening import Elsewhere, Opening
-from ..operations.output import print_result
-from ..operations.registry import DATE, LARGEST, Operation, Parameter
+from ..operations import ABOUT_GROUPS, SECTIONS, find_operation
+from ..operations.describing import DATE, LARGEST, Description, Parameter, descriptions
 from ..text import one_line
-from .through import ask_server
 
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
@@ -60,15 +57,15 @@ class Number(click.FloatRange):
 
 
 class Commands(click.Group):
-    """All commands. Each is loaded when it is asked for."""
+    """All commands, from the table of operations."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The first words of all commands."""
-        return sorted({word for words in MODULES.values() for word in words})
+        return sorted({name.partition(" ")[0] for name in descriptions()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command or the group of a first word."""
-        found = operations_below(cmd_name)
+        found = [one for name, one in descriptions().items() if name.partition(" ")[0] == cmd_name]
         if not found:
             return None
         own = next((one for one in found if one.name == cmd_name), None)
@@ -84,7 +81,7 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
 
 
-def _group_of(word: str, own: Operation | None, found: list[Operation]) -> click.Group:
+def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:
     commands = {name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])}
     if own is not None:
         alone = command_of(own, word)
@@ -107,7 +104,7 @@ def _unless_subcommand(run: Callable[..., Any] | None) -> Callable[..., Any]:
     return callback
 
 
-def command_of(operation: Operation, name: str) -> click.Command:
+def command_of(operation: Description, name: str) -> click.Command:
     """The command of an operation."""
     parameters = [_parameter_of(one) for one in operation.parameters]
     parameters.append(
@@ -128,7 +125,7 @@ def command_of(operation: Operation, name: str) -> click.Command:
 
 def _parameter_of(one: Parameter) -> click.Parameter:
     option, kind = one.option, _type_of(one)
-    default = option.default() if option.default and not option.variable else one.default
+    default = one.default
     # A default, even None, would make a value that is required optional.
     further = {} if one.required or one.many else {"default": default}
     if option.positional:
@@ -156,7 +153,13 @@ def _type_of(one: Parameter) -> click.ParamType[Any]:
     return click.STRING if one.kind is str else click.DateTime([DATE])
 
 
-def _run(operation: Operation, values: dict[str, Any]) -> int:
+def _run(operation: Description, values: dict[str, Any]) -> int:
+    # What runs an operation is loaded now: the help needs none of it.
+    from ..operations.door import answering
+    from ..operations.opening import Elsewhere, Opening
+    from ..operations.output import print_result
+    from .through import ask_server
+
     context = click.get_current_context()
     given = {
         one.name: values[one.name] for one in operation.parameters if context.get_parameter_source(one.name) in GIVEN
@@ -165,8 +168,14 @@ def _run(operation: Operation, values: dict[str, Any]) -> int:
     if as_json and (other := next((name for name in operation.not_json if given.get(name)), None)):
         flag = next(one.shown for one in operation.parameters if one.name == other)
         raise InputError("options-exclude-each-other", f"{flag} and --json cannot be combined.", "Use one of them.")
+    file: Path | None = values["project_path"]
+    if operation.opens and file is not None and (door := answering(file)) is not None:
+        return ask_server(door, operation, given, as_json, str(file))
+    known = find_operation(operation.name)
+    if known is None:
+        raise RuntimeError(f"the table of operations is out of date: it has {operation.name}; run make docs")
     try:
-        result = operation.call(given, Opening(values["project_path"]), as_json)
+        result = known.call(given, Opening(file), as_json)
     except Elsewhere as there:
         return ask_server(there.door, operation, given, as_json, there.project)
     print_result(result, as_json)

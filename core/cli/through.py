@@ -21,8 +21,8 @@ import click
 
 from ..atomic_files import make_folder, written
 from ..errors import InputError, ProjectError, WorkbenchError
+from ..operations.describing import DATE, Description
 from ..operations.door import HEALTH_SECONDS, authorization
-from ..operations.registry import DATE, Operation
 from ..project import Door, current_author, no_room
 
 LONGEST_ADDRESS = 4000
@@ -35,7 +35,7 @@ class _Unread(Exception):
     """Nobody reads on what is printed, as behind `head`; the same command without a server ends there."""
 
 
-def ask_server(door: Door, operation: Operation, given: Mapping[str, Any], as_json: bool, project: str) -> int:
+def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str) -> int:
     """Run an operation in the server behind a door.
 
     Args:
@@ -90,7 +90,7 @@ def ask_server(door: Door, operation: Operation, given: Mapping[str, Any], as_js
         return _follow(lines, steer)
 
 
-def _parts(operation: Operation, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
+def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
     """The values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
     files: list[tuple[str, tuple[str, IO[bytes]]]] = []

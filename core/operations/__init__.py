@@ -6,8 +6,10 @@ Each module is loaded when one of its operations is asked for, because most modu
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .registry import OPERATIONS, Operation
+if TYPE_CHECKING:
+    from .registry import Operation
 
 MODULES = {
     "new_project": ("init",),
@@ -148,21 +150,24 @@ ABOUT_GROUPS = {
 """Further help of groups."""
 
 
-def operations_below(word: str) -> list[Operation]:
-    """The operations whose names begin with a word; empty if there are none."""
-    for module, words in MODULES.items():
-        if word in words:
-            import_module(f"{__name__}.{module}")
-    return [one for name, one in OPERATIONS.items() if name.split()[0] == word]
-
-
 def every_operation() -> list[Operation]:
     """All operations, in the order of their names."""
     for module in MODULES:
         import_module(f"{__name__}.{module}")
-    return [OPERATIONS[name] for name in sorted(OPERATIONS)]
+    return [known for _, known in sorted(_registered().items())]
 
 
 def find_operation(name: str) -> Operation | None:
     """The operation of a name such as "bank list"; None if there is none."""
-    return next((one for one in operations_below(name.partition(" ")[0]) if one.name == name), None)
+    word = name.partition(" ")[0]
+    for module, words in MODULES.items():
+        if word in words:
+            import_module(f"{__name__}.{module}")
+    return _registered().get(name)
+
+
+def _registered() -> dict[str, Operation]:
+    # The help loads no operation, and so no project.
+    from .registry import OPERATIONS
+
+    return OPERATIONS

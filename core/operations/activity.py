@@ -9,9 +9,10 @@ from ..errors import InputError
 from ..project import Project, Sought, activity_csv, current_author
 from ..project import activity as activity_of
 from ..project import bring_back as put_back
+from .describing import Argument, Option
 from .opening import Opening
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("activity", act="read the bank", reads=True, not_json=("as_csv",))

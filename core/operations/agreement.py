@@ -8,9 +8,10 @@ from ..labels import Policy
 from ..project import Project
 from ..review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
 from ..review import agreement as agreement_of
+from .describing import Option
 from .output import Output, at_most_one
 from .policy import PolicyOptions
-from .registry import Option, operation
+from .registry import operation
 
 one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
 """Refuse to compare labels with several sides."""

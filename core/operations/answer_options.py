@@ -12,10 +12,10 @@ from ..grading import PriceTag
 from ..jobs import Extent, Progress
 from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
 from .console import counted
+from .describing import Gathered, Option
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines
-from .registry import Gathered, Option
 
 MODEL = ("model", "back_end", "base_url", "key_variable", "revision", "dtype", "api")
 

@@ -39,12 +39,13 @@ from ..pipelines import (
 from ..project import AnswerModel, Project, current_author, find_answer_model, run_names
 from .answer_options import CapsOptions, DryRun, GoldOptions, ModelOptions, may_use_key, say_end, say_price, watch
 from .console import close_unfinished, counted, print_json, tell
+from .describing import MOST_DRAWS, Argument, Option
 from .grader_options import GraderChoice, GraderOptions
 from .opening import Opening
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
-from .registry import MOST_DRAWS, Argument, Option, operation
+from .registry import operation
 
 
 @operation("answers generate", act="run exams")

@@ -13,11 +13,12 @@ from ..project import Project
 from ..text import how_many
 from .audit_board import AuditName
 from .console import counted, deliver, write
+from .describing import MOST_DRAWS, Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Argument, Option, operation
+from .registry import operation
 
 
 @operation("audit design", act="plan audits")

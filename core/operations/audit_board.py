@@ -13,11 +13,12 @@ from ..formats import read_small
 from ..measures.audit import VARIANCES, Variance
 from ..project import Project
 from .console import tell
+from .describing import Option
 from .opening import Opening
 from .options import Author
 from .output import Output
 from .policy import PolicyOptions
-from .registry import Option, operation
+from .registry import operation
 
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 

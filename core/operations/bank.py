@@ -22,10 +22,11 @@ from ..errors import InputError, Report, unknown_name
 from ..formats import Source, read_bank
 from ..project import Project
 from ..types import KINDS, Question
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
 

@@ -11,11 +11,12 @@ from ..grading import Request, Standing, call_batches, cancel, follow, outcome, 
 from ..jobs import jobs
 from ..project import Project, current_author
 from .console import close_unfinished, counted, pause, print_json, tell
+from .describing import Option
 from .grader_options import GraderChoice, GraderOptions
 from .opening import Opening
 from .output import Output
 from .progress import tell_of_calls
-from .registry import Option, operation
+from .registry import operation
 
 
 def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool, as_json: bool) -> None:

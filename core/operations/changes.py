@@ -10,11 +10,12 @@ from ..leaderboard import DEFAULT_MEASURE
 from ..project import Project
 from ..review import StateChanges, flips_csv, state_changes, version_edits
 from ..review import changes as changes_between
+from .describing import Option
 from .opening import Opening
 from .options import QueriesOption
 from .output import Output
 from .policy import PolicyOptions
-from .registry import Option, operation
+from .registry import operation
 
 
 @operation("changes", act="read the bank", reads=True, not_json=("as_csv",))

@@ -17,12 +17,14 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..atomic_files import written
 from ..errors import InputError
-from ..project import Project
 from ..text import with_escapes
+
+if TYPE_CHECKING:
+    from ..project import Project
 
 Stream = Literal["output", "error"]
 

@@ -25,10 +25,11 @@ from ..review import (
 )
 from ..review import record as record_of_settled
 from .agreement import one_right_side, sides
+from .describing import Argument, Gathered, Option
 from .options import Author
 from .output import Output
 from .policy import PolicyOptions
-from .registry import Argument, Gathered, Option, operation
+from .registry import operation
 
 WAYS = ("override", "edit", "dispute", "comment")
 

@@ -23,10 +23,11 @@ from ..review import (
     undo_decision,
 )
 from ..text import how_many
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 QueryId = Annotated[str, Argument(metavar="QUERY")]
 AssignmentNumber = Annotated[

@@ -11,10 +11,11 @@ from ..bank import authors, conflicts, draft_notes, questions, take_back
 from ..errors import InputError
 from ..project import Project
 from .console import counted
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("bank drafts", act="read the bank", reads=True)

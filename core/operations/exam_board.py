@@ -10,8 +10,9 @@ from ..pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, b
 from ..project import Project
 from ..text import said_interval
 from .console import counted
+from .describing import Option
 from .output import Output, at_most_one
-from .registry import Option, operation
+from .registry import operation
 
 
 @operation("exam-board", act="read the bank", reads=True)

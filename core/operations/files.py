@@ -12,11 +12,12 @@ from ..formats import Source
 from ..locations import projects_folder
 from ..project import current_author
 from .console import at_a_shell, tell, write_bytes
+from .describing import Argument, Option
 from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from .opening import Opening
 from .output import Output
 from .policy import PolicyOptions
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("demo", act="organize", at_shell=True)

@@ -14,11 +14,12 @@ from ..jobs import Caps, job_control
 from ..project import Project, current_author
 from .answer_options import may_use_key
 from .console import counted, print_json, print_table, tell
+from .describing import Argument, Gathered, Option
 from .opening import Opening
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
-from .registry import Argument, Gathered, Option, operation
+from .registry import operation
 
 
 def _model(

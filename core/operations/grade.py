@@ -33,12 +33,13 @@ from ..project import Project, current_author
 from ..types import GraderSpec
 from .batch import grade_in_batches
 from .console import Guest, at_a_shell, close_unfinished, counted, guest, print_json, tell
+from .describing import Argument, Gathered, Option
 from .grader_options import GraderOptions
 from .opening import Opening
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
-from .registry import Argument, Gathered, Option, operation
+from .registry import operation
 
 LOOK_SECONDS = 0.2
 """Between two looks at a job that runs in the server: so long a stop may take."""

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
 from ..project import Project, current_author
 from .console import text_of
-from .registry import Gathered, Option
+from .describing import Gathered, Option
 
 
 @dataclass

@@ -14,10 +14,11 @@ from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..project import Project, current_author
 from .console import text_of
+from .describing import Argument, Option
 from .grader_options import GraderOptions
 from .opening import Opening
 from .output import Output, TextOutput
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("graders list", act="read the bank", reads=True)

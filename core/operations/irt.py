@@ -31,10 +31,11 @@ from ..pipelines import AnswerTable, answer_table
 from ..study import Examinees, bank_worth
 from ..text import first_few, said_interval
 from .console import counted, tell
+from .describing import MOST_DRAWS, Argument, Gathered, Option
 from .opening import Opening
 from .output import Output
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Argument, Gathered, Option, operation
+from .registry import operation
 
 T = TypeVar("T")
 

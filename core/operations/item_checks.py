@@ -28,8 +28,9 @@ from ..project import Project, current_author
 from ..tables import disarmed
 from ..text import one_line
 from .console import text_of
+from .describing import Gathered, Option
 from .output import Output
-from .registry import Gathered, Option, operation
+from .registry import operation
 
 ItemsOf = Literal["all", "proposals", "bank"]
 

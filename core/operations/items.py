@@ -29,13 +29,14 @@ from ..project import Project, current_author
 from ..text import one_line
 from .answer_options import may_use_key
 from .console import counted, print_json, tell, write
+from .describing import Argument, Option
 from .generate import ModelOptions, PromptOption
 from .item_checks import ExamId, FilterOptions, checked_items, named, state
 from .opening import Opening
 from .output import Output, at_most_one
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
-from .registry import Argument, Option, operation
+from .registry import operation
 
 SHOWN = 80
 """Characters of a question in a table for people."""

@@ -19,11 +19,12 @@ from ..leaderboard import (
 from ..measures import Ties
 from ..project import MEMORY, SPILL, Project
 from .console import at_a_shell
+from .describing import Option
 from .options import QueriesOption
 from .output import Output
 from .policy import PolicyOptions
 from .progress import ProgressLines
-from .registry import Option, operation
+from .registry import operation
 
 WithUngraded = Annotated[bool, Option(help="Include queries with ungraded pairs in the mean.")]
 

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from ..project import ABOUT_ROLES, ROLES, Member, Project, Role, change_member, remove_member, set_member, undo_member
 from ..text import how_many
+from .describing import Argument, Option
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."
 

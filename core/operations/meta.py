@@ -21,9 +21,10 @@ from ..study import (
     meta_tsv,
 )
 from .console import counted
+from .describing import MOST_DRAWS, Option
 from .options import QueriesOption
 from .output import Output, at_most_one
-from .registry import MOST_DRAWS, Option, operation
+from .registry import operation
 
 _MARKS = {"best": "*", "near": "+", "poor": "-"}
 

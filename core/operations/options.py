@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from ..errors import InputError
 from ..project import as_name, current_author
-from .registry import Option
+from .describing import Option
 
 
 def _named(author: str) -> str:

@@ -9,9 +9,10 @@ from ..errors import InputError, unknown_name
 from ..project import Project, find_source, pooled_queries, run_names, sources
 from ..review import NONE, Filters, State, search
 from ..text import one_line
+from .describing import LARGEST, Argument, Option
 from .output import Output
 from .policy import PolicyOptions
-from .registry import LARGEST, Argument, Option, operation
+from .registry import operation
 
 
 def _number_or_none(text: str) -> int | Literal["none"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..jobs import LONGEST_PATIENCE, PATIENCE
-from .registry import Option
+from .describing import Option
 
 MINUTE = 60.0
 

@@ -10,9 +10,10 @@ from .. import labels
 from ..labels import overrides, write_withdrawal
 from ..project import Project, assessed, judging, source_of
 from .console import counted
+from .describing import Argument, Option
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("override set", act="override ratings")

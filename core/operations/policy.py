@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..labels import Policy
-from .registry import Gathered, Option
+from .describing import Gathered, Option
 
 
 def _policy(

@@ -11,8 +11,9 @@ from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
 from ..jobs import jobs as recorded_jobs
 from ..project import Job, Project, current_author, pool_depth, set_pool_depth
+from .describing import Option
 from .output import Output
-from .registry import Option, operation
+from .registry import operation
 
 
 @operation("pool", act="organize", reads=lambda given: given["depth"] is None)

@@ -6,148 +6,18 @@ which holds its help. The shell and the API are made from this list.
 
 from __future__ import annotations
 
-import math
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter as Declared
 from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..errors import InputError
 from ..project import ActName
-from .console import guest
+from .describing import Description, Gathered, Given, Option, Parameter
 from .opening import Opening
 from .output import Output
-
-MOST_DRAWS = 10_000
-"""Draws or repeats of a computation that one request may ask for."""
-LARGEST = 2**31 - 1
-"""The largest whole number that every column of a project can hold."""
-DATE = "%Y-%m-%d"
-
-FileUse = Literal["read", "write", "read if sent"]
-Given = Mapping[str, Any]
-
-
-class Option:
-    """How people give a parameter of an operation, as an annotation: `Annotated[int, Option("--k", help="…")]`.
-
-    Args:
-        names: at a shell; without names, `--` and the name of the parameter.
-        help: one sentence for people.
-        metavar: stands for the value in the help.
-        choices: all values that are allowed.
-        least, most: bounds of a number.
-        parse: makes the value from a checked one; raises InputError.
-        default: makes the default when the operation is run, if it depends on who runs it.
-        variable: environment variable with the default.
-        file: whether the value names a file, and what the operation does with it.
-        exists: whether it has to be an existing file, and no folder.
-        stdin: whether `-` means standard input.
-    """
-
-    positional = False
-
-    def __init__(
-        self,
-        *names: str,
-        help: str = "",
-        metavar: str | None = None,
-        choices: Sequence[str] = (),
-        least: float | None = None,
-        most: float | None = None,
-        parse: Callable[[Any], Any] | None = None,
-        default: Callable[[], Any] | None = None,
-        variable: str | None = None,
-        file: FileUse | None = None,
-        exists: bool = False,
-        stdin: bool = False,
-    ) -> None:
-        self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
-        self.least, self.most, self.parse, self.default = least, most, parse, default
-        self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
-
-
-class Argument(Option):
-    """A parameter that people give by its place."""
-
-    positional = True
-
-
-class Gathered:
-    """Several options that become one argument of an operation.
-
-    Args:
-        make: gets the values of the options, which are its parameters; returns the argument.
-    """
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self.make = make
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A value of a request.
-
-    Args:
-        kind: of one value: str, int, float, bool, Path or datetime.
-        many: whether there may be several values.
-    """
-
-    name: str
-    option: Option
-    kind: type
-    many: bool
-    default: Any
-    required: bool
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """How the option is written at a shell."""
-        return self.option.names or ("--" + self.name.replace("_", "-"),)
-
-    @property
-    def shown(self) -> str:
-        """The parameter as error messages name it."""
-        return (self.option.metavar or self.name.upper()) if self.option.positional else max(self.flags, key=len)
-
-    def value_of(self, given: Given) -> Any:
-        """The value of a request, else the default.
-
-        Raises:
-            InputError: there is none and there has to be one, or it is not allowed.
-        """
-        value = given.get(self.name)
-        if value is None or (self.many and not value):
-            if self.required:
-                raise InputError("parameter-missing", f"Missing value: {self.shown}.", "Add it to the request.")
-            value = self.option.default() if self.option.default else self.default
-        elif self.many:
-            value = tuple(value)
-        if self.option.file is not None and value is not None:
-            value = tuple(map(self._placed, value)) if self.many else self._placed(value)
-        return value if self.option.parse is None or value is None else self.option.parse(value)
-
-    def _placed(self, name: Any) -> Any:
-        """The name of a file; in a server that of the file that was sent, or where it is to be written."""
-        host, use = guest(), self.option.file
-        if host is None or (use == "write" and str(name) == "-"):
-            return name
-        if use == "read if sent" and str(name) not in host.files:
-            return name
-        path = host.place(str(name), use == "write")
-        if self.option.exists and not path.is_file():
-            raise InputError("file-not-sent", f"The request has no file named '{name}'.", "Send the file in a form.")
-        return self.kind(path)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The least and the greatest number that are allowed."""
-        widest = LARGEST if self.kind is int else math.inf
-        least, most = self.option.least, self.option.most
-        return -widest if least is None else least, widest if most is None else most
 
 
 @dataclass(frozen=True)
@@ -208,11 +78,6 @@ class Operation:
         return getdoc(self.run) or ""
 
     @property
-    def summary(self) -> str:
-        """The first sentence of the help."""
-        return " ".join(self.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
-
-    @property
     def may_read(self) -> bool:
         """Whether it leaves the project as it is with some values at least."""
         return self.only_reads is not _never
@@ -222,6 +87,14 @@ class Operation:
         """Whether its result is also printed as JSON."""
         returned = get_type_hints(self.run).get("return")
         return "as_json" in self.request.special or Output in (returned, *get_args(returned))
+
+    @property
+    def description(self) -> Description:
+        """The operation without its function."""
+        opens = "project" in self.request.special
+        return Description(
+            self.name, self.help, self.at_shell, opens, self.may_read, self.has_json, self.not_json, self.parameters
+        )
 
     def call(self, given: Given, opening: Opening, as_json: bool = False) -> Any:
         """Run it.
@@ -314,8 +187,3 @@ def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     missing = declared.default is Declared.empty
     required = missing and option.default is None
     return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)
-
-
-def groups_of(name: str) -> Iterator[str]:
-    """The names of the operations of a group, such as "bank"; its own name too if it is an operation."""
-    return (one for one in OPERATIONS if one == name or one.startswith(f"{name} "))

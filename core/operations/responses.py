@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..project import Project, count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
+from .describing import Argument, Option
 from .output import Output, at_most_one
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("responses", act="read the bank", reads=True)

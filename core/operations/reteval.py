@@ -35,11 +35,12 @@ from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .answer_options import CapsOptions, DryRun, ModelOptions, ViewOptions, may_use_key, say_end, say_price, watch
 from .console import close_unfinished, print_json, print_table, sent_file, tell
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
 from .progress import tell_of_calls
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("reteval", act="read the bank", reads=True, not_json=["latex"])

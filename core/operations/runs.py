@@ -8,10 +8,11 @@ from ..audit import circularity
 from ..catalogue import find_grader
 from ..errors import InputError
 from ..project import Project, run_sizes, state_families, stated_families
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output, TextOutput
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("runs list", act="see boards", reads=True)

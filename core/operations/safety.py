@@ -14,10 +14,11 @@ from ..project import backup as make_backup
 from ..project import backups as list_backups
 from ..project import restore as put_back
 from .console import counted, tell
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("check", act="read the bank", reads=True)

@@ -7,10 +7,11 @@ from typing import Annotated, cast
 from ..leaderboard import DEFAULT_MEASURE, leaderboard
 from ..measures import PERMUTATIONS
 from ..study import CORRECTIONS, TESTS, Correction, Test, compare_systems
+from .describing import MOST_DRAWS, Option
 from .opening import Opening
 from .output import Output
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Option, operation
+from .registry import operation
 
 
 @operation("significance", act="see boards", reads=True)

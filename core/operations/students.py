@@ -29,11 +29,12 @@ from ..pipelines import (
 from ..project import CLOSED_BOOK, Project, current_author
 from ..project import students as every_student
 from .console import close_unfinished, counted, print_json, tell
+from .describing import Argument, Option
 from .opening import Opening
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
-from .registry import Argument, Option, operation
+from .registry import operation
 
 OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
 

@@ -11,10 +11,11 @@ from ..project import Project
 from ..study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select
 from ..study import unjudged as find_unjudged
 from .console import counted
+from .describing import Option
 from .options import QueriesOption
 from .output import Output
 from .policy import PolicyOptions
-from .registry import Option, operation
+from .registry import operation
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]

@@ -14,11 +14,12 @@ from ..graders import acting, naming
 from ..pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from ..project import Project, current_author, drop_freeze, freezes, run_names
 from .console import counted, text_of
+from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
 from .progress import ProgressLines
-from .registry import Argument, Option, operation
+from .registry import operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 

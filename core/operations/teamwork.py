@@ -15,9 +15,10 @@ from ..project import guidelines as guidelines_of
 from ..review import my_work
 from ..text import how_many
 from .console import counted, text_of
+from .describing import Argument, Option
 from .options import Author
 from .output import Output
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("work list", act="read the bank", reads=True)

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from .. import project as room
 from ..project import ROLES, Project, Role
+from .describing import Argument, Option
 from .members import ROLE_HELP
 from .options import Author
 from .output import Output, TextOutput
-from .registry import Argument, Option, operation
+from .registry import operation
 
 
 @operation("token make", act="manage people")

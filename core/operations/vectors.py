@@ -8,8 +8,9 @@ from typing import Annotated
 from ..grading import count_vectors, drop_vectors
 from ..project import Project
 from .console import counted
+from .describing import Option
 from .output import Output
-from .registry import Option, operation
+from .registry import operation
 
 
 @operation("vectors", act="organize", reads=lambda given: not given["drop"])

@@ -58,8 +58,8 @@ class Rule:
         role: the least role that may.
         about: what it comes to, as a phrase that follows "to".
         screens: names of the screens where it is done or seen.
-        commands: words of the commands after `exam`; one that ends with a star stands for all that begin so.
-        routes: of the API, after /api/v1/, that give none of these commands: a command has its own, of its words.
+        exports: kinds of export that need it; `exam export` itself is "download".
+        routes: of the API, after /api/v1/, that are not of an operation. An operation names its act itself.
         writes: whether it changes the project.
         by_query: whether an assessor whose queries are assigned may do it in these alone.
     """
@@ -67,7 +67,7 @@ class Rule:
     role: Role
     about: str
     screens: Sequence[str] = ()
-    commands: Sequence[str] = ()
+    exports: Sequence[str] = ()
     routes: Sequence[str] = ()
     writes: bool = True
     by_query: bool = False
@@ -75,115 +75,95 @@ class Rule:
 
 ACTS: Mapping[ActName, Rule] = {
     "see boards": Rule(
-        "viewer", "see leaderboards, correlations and the progress of grading", ("home", "leaderboard", "measures"),
-        ("leaderboard", "correlate", "significance", "curve", "meta", "status", "runs list"), writes=False,
+        "viewer",
+        "see leaderboards, correlations and the progress of grading",
+        ("home", "leaderboard", "measures"),
+        writes=False,
     ),
     "read the bank": Rule(
-        "assessor", "read questions, grades, judgments and the activity log",
-        ("question_bank", "prompts", "grading", "passages", "disagreements", "changes", "activity", "exam", "students",
-         "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
-        ("work list", "guidelines show", "double list", "double agreement",
-         "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
-         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
-         "graders list", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
-         "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
-         "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
-         "target diff", "target list",
-         "file-leaderboard",
-         "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
-         "audit status"),
-        ("GET jobs/current",), writes=False,
+        "assessor",
+        "read questions, grades, judgments and the activity log",
+        (
+            "question_bank",
+            "prompts",
+            "grading",
+            "passages",
+            "disagreements",
+            "changes",
+            "activity",
+            "exam",
+            "students",
+            "items",
+            "improve",
+            "answers",
+            "cases",
+            "judges",
+            "audit",
+            "export",
+            "my_work",
+        ),
+        routes=("GET jobs/current",),
+        writes=False,
     ),
     "edit questions": Rule(
-        "assessor", "edit questions, and accept or reject proposals", ("question_bank",),
-        ("bank edit", "bank discard", "bank merge", "bank settle", "bank split", "proposals accept", "proposals edit",
-         "proposals put-back", "proposals reject", "items accept"),
-        by_query=True,
+        "assessor", "edit questions, and accept or reject proposals", ("question_bank",), by_query=True
     ),
-    "save the bank": Rule(
-        "assessor", "save changes as a bank version", ("question_bank",), ("bank save", "bank restore",
-        "items retire"), by_query=True,
-    ),
+    "save the bank": Rule("assessor", "save changes as a bank version", ("question_bank",), by_query=True),
     "override ratings": Rule(
-        "assessor", "override ratings, and confirm or withdraw overrides", ("passages", "disagreements"),
-        ("override confirm", "override set", "override withdraw"), by_query=True,
+        "assessor", "override ratings, and confirm or withdraw overrides", ("passages", "disagreements"), by_query=True
     ),
-    "judge passages": Rule(
-        "assessor", "judge the relevance of passages", ("passages",), ("judge set", "judge withdraw"), by_query=True,
-    ),
-    "settle disagreements": Rule(
-        "assessor", "resolve and reopen disagreements", ("disagreements",),
-        ("disagreements settle", "disagreements reopen"), by_query=True,
-    ),
-    "judge audits": Rule(
-        "assessor", "judge the passages of an audit", ("audit",), ("audit give-back",), by_query=True,
-    ),
+    "judge passages": Rule("assessor", "judge the relevance of passages", ("passages",), by_query=True),
+    "settle disagreements": Rule("assessor", "resolve and reopen disagreements", ("disagreements",), by_query=True),
+    "judge audits": Rule("assessor", "judge the passages of an audit", ("audit",), by_query=True),
     "confirm cases": Rule(
-        "assessor", "confirm cases, and mark answers as right or wrong", ("cases", "judges"),
-        ("reteval confirm", "reteval withdraw"), by_query=True,
+        "assessor", "confirm cases, and mark answers as right or wrong", ("cases", "judges"), by_query=True
     ),
-    "mark work": Rule(
-        "assessor", "mark a query as done or not done", ("my_work",), ("work done", "work reopen"),
-        by_query=True,
-    ),
-    "claim work": Rule(
-        "assessor", "claim or decline a double assignment", ("my_work",), ("double claim", "double decline"),
-    ),
+    "mark work": Rule("assessor", "mark a query as done or not done", ("my_work",), by_query=True),
+    "claim work": Rule("assessor", "claim or decline a double assignment", ("my_work",)),
     "adjudicate": Rule(
-        "assessor", "adjudicate differences between assessors (assessors: only if named as adjudicator)",
-        ("adjudication",), ("adjudicate*",),
+        "assessor",
+        "adjudicate differences between assessors (assessors: only if named as adjudicator)",
+        ("adjudication",),
     ),
     "download": Rule(
-        "assessor", "download qrels, the question bank, grades, runs and leaderboards", ("home", "export"), ("export",),
+        "assessor", "download qrels, the question bank, grades, runs and leaderboards", ("home", "export")
     ),
-    "import files": Rule(
-        "organizer", "import files", ("home",), ("import", "ingest", "items import", "answers import"),
-    ),
+    "import files": Rule("organizer", "import files", ("home",)),
     "grade": Rule(
-        "organizer", "run grading jobs (may cost money)", ("grading", "leaderboard", "question_bank"),
-        ("grade", "grade-plan", "batch cancel", "batch fetch"),
-        ("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
+        "organizer",
+        "run grading jobs (may cost money)",
+        ("grading", "leaderboard", "question_bank"),
+        routes=("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
     ),
     "ask models": Rule(
-        "organizer", "test models and request answer keys (may cost money)", ("prompts", "grading", "question_bank"),
-        ("graders test", "proposals answer-key"),
+        "organizer", "test models and request answer keys (may cost money)", ("prompts", "grading", "question_bank")
     ),
     "write with models": Rule(
-        "organizer", "generate questions and items with models (may cost money)", ("question_bank", "items"),
-        ("generate", "items generate", "items check"),
+        "organizer", "generate questions and items with models (may cost money)", ("question_bank", "items")
     ),
     "run exams": Rule(
-        "organizer", "run exams, generate and check answers, and take snapshots of live targets",
+        "organizer",
+        "run exams, generate and check answers, and take snapshots of live targets",
         ("exam", "students", "items", "answers"),
-        ("students add", "students retrieve", "sit", "items categories", "items set", "answers generate",
-         "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target drop",
-         "target watch"),
     ),
-    "plan audits": Rule(
-        "organizer", "plan audits, draw batches and end audits", ("audit",),
-        ("audit design", "audit draw", "audit end", "audit end-batch", "audit export", "audit import"),
-    ),
-    "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
+    "plan audits": Rule("organizer", "plan audits, draw batches and end audits", ("audit",)),
+    "publish": Rule("organizer", "publish qrels and bundles", ("export",), exports=("bundle",)),
     "take everything out": Rule(
-        "organizer", "export the whole project or its grades, and make backups", ("export", "home"),
-        ("export project", "export grades", "backup"),
+        "organizer",
+        "export the whole project or its grades, and make backups",
+        ("export", "home"),
+        exports=("project", "grades"),
     ),
-    "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",), ("bring-back", "restore")),
+    "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",)),
     "organize": Rule(
-        "organizer", "set up graders, prompts, prices, the pool and other project settings",
+        "organizer",
+        "set up graders, prompts, prices, the pool and other project settings",
         ("grading", "prompts", "leaderboard", "measures"),
-        ("init", "demo", "serve", "graders save", "graders remove", "prompts save", "prices set", "pool", "gold",
-         "runs families", "vectors"),
     ),
-    "set guidelines": Rule(
-        "organizer", "edit the guidelines of the project and its queries", ("passages",), ("guidelines set",),
-    ),
-    "manage people": Rule("organizer", "manage people, roles and tokens", ("people",), ("people*", "token*")),
-    "assign work": Rule(
-        "organizer", "manage double assignments and due dates", ("people",),
-        ("double assign", "double end", "double release", "work due"),
-    ),
-}  # fmt: skip
+    "set guidelines": Rule("organizer", "edit the guidelines of the project and its queries", ("passages",)),
+    "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),
+    "assign work": Rule("organizer", "manage double assignments and due dates", ("people",)),
+}
 """Every act that a role is needed for. What is not among them writes as "organize" and reads as "read the bank"."""
 
 

@@ -102,7 +102,8 @@ def _add_operation(api: FastAPI, operation: Operation) -> None:
         if (method, path) == ("POST", "/jobs"):
             continue
         api.add_api_route(
-            PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method], summary=operation.summary,
+            PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method],
+            summary=operation.description.summary,
             operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}", openapi_extra=extra,
             response_model=None, responses={"default": _FAILED}, response_description=_DONE,
         )  # fmt: skip

@@ -19,7 +19,8 @@ from starlette.requests import Request
 
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, WorkbenchError, unknown_name
-from ..operations.registry import DATE, Operation, Parameter
+from ..operations.describing import DATE, Parameter
+from ..operations.registry import Operation
 from ..project import no_room
 from ..text import one_line
 from .guarding import TooMuch

@@ -8,9 +8,10 @@ import pytest
 
 from exam_workbench.errors import InputError
 from exam_workbench.operations import registry
+from exam_workbench.operations.describing import Argument, Gathered, Option
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import Output, at_most_one, print_result
-from exam_workbench.operations.registry import Argument, Gathered, Option, operation
+from exam_workbench.operations.registry import operation
 from tests.made.refusals import refusal
 
 

@@ -260,7 +260,7 @@ def wait(project: Project) -> None:
     print("waiting", flush=True)
     time.sleep(600)
 
-cli.cli.get_command = lambda context, name: command_of(OPERATIONS[name], name)
+cli.cli.get_command = lambda context, name: command_of(OPERATIONS[name].description, name)
 
 # Where the tests run behind nohup, it is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
