@@ -76,13 +76,16 @@ def made_api() -> FastAPI:
         ("/run/{number}", "POST", steer),
     ):
         add(PREFIX + path, guarded(answer), methods=[method])
-    for operation in filter(lambda one: not one.at_shell, every_operation()):
-        _add_operation(api, operation)
-    api.add_api_route(
-        f"{PREFIX}/jobs", guarded(_start_job), methods=["POST"], response_model=None, responses={"default": _FAILED},
-        summary="Start grading in the background. /api/v1/jobs/current shows the progress.",
-        operation_id="start_job", openapi_extra=_body(find_operation("grade")),
-    )  # fmt: skip
+    for operation in every_operation():
+        if not operation.at_shell:
+            _add_operation(api, operation)
+        if operation.name == "grade":
+            api.add_api_route(
+                f"{PREFIX}/jobs", guarded(functools.partial(_start_job, operation)), methods=["POST"],
+                response_model=None, responses={"default": _FAILED}, operation_id="start_job",
+                summary="Start grading in the background. /api/v1/jobs/current shows the progress.",
+                openapi_extra=_body(operation),
+            )  # fmt: skip
     for path, (method, summary) in _JOB.items():
         api.add_api_route(
             f"{PREFIX}/jobs/current{path}", guarded(steer_job if path else job), methods=[method], summary=summary,
@@ -134,9 +137,7 @@ def _query(operation: Operation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _body(operation: Operation | None) -> dict[str, Any]:
-    if operation is None:
-        return {}
+def _body(operation: Operation) -> dict[str, Any]:
     read = any(one.option.file in ("read", "read if sent") for one in operation.parameters)
     kinds = ("multipart/form-data",) if read else ("application/json", "multipart/form-data")
     schema = _schema(operation, files=True)
@@ -179,11 +180,8 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
     return asked
 
 
-async def _start_job(request: Request, visitor: Visitor) -> Response:
+async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
     """Grading that goes on when this is answered."""
-    operation = find_operation("grade")
-    if operation is None:
-        raise unknown_name("unknown-command", "command", "grade", ())
     await run_in_threadpool(visitor.require, operation.act)
     asked = await _asked(operation, request, visitor)
     asked.background = True

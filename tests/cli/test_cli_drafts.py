@@ -104,7 +104,7 @@ def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[st
         (("--query", "q9"), "no-pooled-passages"),
         (("--run", "nope"), "unknown-run"),
         (("--source", "nope"), "unknown-source"),
-        (("--label-is", "much"), ""),
+        (("--label-is", "much"), "invalid-value"),
     ],
 )
 def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...], error: str) -> None:  # noqa: F811
