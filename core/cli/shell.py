@@ -166,7 +166,7 @@ def _run(operation: Operation, values: dict[str, Any]) -> int:
         flag = next(one.shown for one in operation.parameters if one.name == other)
         raise InputError("options-exclude-each-other", f"{flag} and --json cannot be combined.", "Use one of them.")
     try:
-        result = operation.call(given, Opening(values["project_path"]), as_json)
+        result = operation.call(given, Opening(values["project_path"]))
     except Elsewhere as there:
         return ask_server(there.door, operation, given, as_json, there.project)
     print_result(result, as_json)
