@@ -175,7 +175,7 @@ def _run(operation: Description, values: dict[str, Any]) -> int:
     if known is None:
         raise RuntimeError(f"the table of operations is out of date: it has {operation.name}; run make docs")
     try:
-        result = known.call(given, Opening(file), as_json)
+        result = known.call(given, Opening(file))
     except Elsewhere as there:
         return ask_server(there.door, operation, given, as_json, there.project)
     print_result(result, as_json)

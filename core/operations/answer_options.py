@@ -121,21 +121,21 @@ ViewOptions = Annotated[View, Gathered(_view)]
 """Options that select and judge answers."""
 
 
-def say_price(things: str, tag: PriceTag, as_json: bool, more: dict[str, Any]) -> None:
-    """Say what a job would take."""
+def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
+    """The estimated calls, tokens and cost of a job."""
     about = "" if tag.counted else "about "
     cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
     tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
     calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
     output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
-    output.note(f"Planned: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.").print(as_json)
+    return output.note(f"Planned: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.")
 
 
-def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -> None:
-    """Say how a job ended; the command fails where it broke or was stopped by a person.
+def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
+    """The result of a job that has ended.
 
     Raises:
-        GradingError: it did.
+        GradingError: the job failed or was cancelled.
     """
     if final.state in ("failed", "cancelled"):
         raise GradingError(
@@ -146,7 +146,7 @@ def say_end(things: str, final: Progress, as_json: bool, more: dict[str, Any]) -
     counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
     output = Output(counts | vars(final.usage) | {"message": final.message} | more)
     summary = f"{counted(final.graded, things.removesuffix('s'))}, {final.failed:,} failed. {final.message}"
-    output.note(summary.rstrip()).print(as_json)
+    return output.note(summary.rstrip())
 
 
 def watch(things: str) -> Callable[[str, Progress], None]:

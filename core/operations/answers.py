@@ -37,11 +37,19 @@ from ..pipelines import (
     plan_answers,
 )
 from ..project import AnswerModel, Project, current_author, find_answer_model, run_names
-from .answer_options import CapsOptions, DryRun, GoldOptions, ModelOptions, may_use_key, say_end, say_price, watch
-from .console import close_unfinished, counted, print_json, tell
+from .answer_options import (
+    CapsOptions,
+    DryRun,
+    GoldOptions,
+    ModelOptions,
+    describe_end,
+    describe_price,
+    may_use_key,
+    watch,
+)
+from .console import close_unfinished, counted, tell
 from .describing import MOST_DRAWS, Argument, Option
 from .grader_options import GraderChoice, GraderOptions
-from .opening import Opening
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines, tell_of_calls
@@ -50,8 +58,7 @@ from .registry import operation
 
 @operation("answers generate", act="run exams")
 def generate(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     runs: Annotated[
         tuple[str, ...], Option("--run", help="Answer from this run; may be repeated (default: all).")
@@ -86,14 +93,14 @@ def generate(
     settings: ModelOptions,
     caps: CapsOptions,
     dry_run: DryRun = False,
-) -> None:
+) -> Output:
     """Generate missing answers to queries from passages. Interrupted jobs resume."""
     from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
     wanted = WantedAnswers(
         (runs or None) if from_runs else (), tuple(dict.fromkeys(ks)) or KS, from_gold, gold, draws, temperature, seed,
         queries or None,
     )  # fmt: skip
-    with opening() as project, may_use_key(settings):
+    with may_use_key(settings):
         close_unfinished(project)
         plan = GeneratorPlan(
             settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
@@ -106,8 +113,7 @@ def generate(
             "without_text": planned.without_text, "generator": ready.model.name,
         }  # fmt: skip
         if dry_run:
-            say_price("answers", answers_price(project, ready, planned), as_json, shown)
-            return
+            return describe_price("answers", answers_price(project, ready, planned), shown)
         control = Control(report=tell_of_calls())
         final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), control)
     if planned.skipped or planned.without_text:
@@ -115,7 +121,7 @@ def generate(
             f"Skipped: {counted(planned.skipped, 'answer')} without retrieved passages,"
             f" {planned.without_text:,} without passage texts."
         )
-    say_end("answers", final, as_json, {"generator": ready.model.name})
+    return describe_end("answers", final, {"generator": ready.model.name})
 
 
 def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
@@ -136,24 +142,17 @@ def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> Ready
 
 @operation("answers import", act="import files")
 def import_(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     files: Annotated[tuple[Path, ...], Argument(file="read", exists=True)],
     name: Annotated[str | None, Option(help="Name of the generator (default: the file name).")] = None,
-) -> None:
+) -> Output:
     """Import answers that a model wrote elsewhere.
 
     The format is JSONL with query_id, run (or gold), k, draw and answer.
     """
-    with opening() as project:
-        done = import_files(
-            project, "answers", [Source.of(file) for file in files], current_author(), Options(source=name)
-        )
-    if as_json:
-        print_json(asdict(done))
-    else:
-        tell(", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + ".")
+    done = import_files(project, "answers", [Source.of(file) for file in files], current_author(), Options(source=name))
+    return Output(asdict(done)).note(", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + ".")
 
 
 @operation("answers list", act="read the bank", reads=True)
@@ -186,22 +185,19 @@ def list_(
 
 @operation("answers retrieve", act="run exams")
 def retrieve(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str, Argument()],
     retriever: Annotated[Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)],
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
-) -> None:
+) -> str:
     """Create the run NAME: rank the project's passages for every query."""
-    with opening() as project:
-        queries = pipelines.make_run(project, name, retriever, current_author(), depth, tell)
-    tell(pipelines.said_of_run(name, queries))
+    return pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, current_author(), depth, tell))
 
 
 @operation("answers grade", act="run exams")
 def grade(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
     run: Annotated[str, Option(help="Run that the answers were generated from.")],
@@ -209,22 +205,19 @@ def grade(
     name: Annotated[str | None, Option(help="Name of the system (default: from generator, run and k).")] = None,
     chosen: GraderOptions,
     patience: Patience,
-) -> None:
+) -> Output:
     """Grade generated answers with the question bank.
 
     The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
     """
-    with opening() as project:
-        close_unfinished(project)
-        model = find_answer_model(project, "generator", generator)
-        done = _grade(project, model, run, k, name, chosen, patience)
-    _say_graded(done, as_json)
+    close_unfinished(project)
+    return _grade(project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience)
 
 
 def _grade(
     project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
-) -> dict[str, Any]:
-    """Responses of answers, graded; what came of it."""
+) -> Output:
+    """Make responses of answers, and grade them."""
     system, counts = pipelines.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     lines = ProgressLines("pairs")
@@ -236,14 +229,9 @@ def _grade(
     )  # fmt: skip
     if final.state in ("failed", "cancelled"):
         raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
-    return {"system": system, "grader": grader.spec.name, "graded": final.graded, "failed": final.failed} | counts
-
-
-def _say_graded(done: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(done)
-        return
-    tell(
+    graded = {"graded": final.graded, "failed": final.failed}
+    done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
+    return Output(done).note(
         f"{done['system']}: {counted(done['responses'], 'response')}, {counted(done['graded'], 'pair')} graded by"
         f" {done['grader']}, {done['failed']:,} failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
@@ -251,8 +239,7 @@ def _say_graded(done: dict[str, Any], as_json: bool) -> None:
 
 @operation("answers rag", act="run exams")
 def rag(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     retriever: Annotated[Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)] = "bm25",
     run: Annotated[str | None, Option(help="Name of the run to create or reuse (default: the retriever).")] = None,
@@ -265,7 +252,7 @@ def rag(
     max_tokens: Annotated[int, Option(help="Cut answers off after N tokens.", least=1, metavar="N")] = 400,
     chosen: GraderOptions,
     patience: Patience,
-) -> None:
+) -> Output:
     """Retrieve passages, generate answers and grade them.
 
     Without --rule, the model of --model, --base-url and the other model options answers. The same model grades if the
@@ -277,25 +264,18 @@ def rag(
              if key in chosen.parameters}  # fmt: skip
     if chosen.kind == "embedding":
         chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
-    with opening() as project:
-        close_unfinished(project)
-        if name not in run_names(project):
-            tell(pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, author, depth, tell)))
-        plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
-        if rule is not None:
-            plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
-        ready = _generator(project, None, plan)
-        queries = tuple(query.query_id for query in pipelines.asked_queries(project))
-        wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
-        control = Control(report=tell_of_calls())
-        final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
-        if final.state in ("failed", "cancelled"):
-            raise GradingError(
-                "job-failed",
-                final.message,
-                f"Saved: {counted(final.graded, 'answer')}.",
-            )
-        done = _grade(
-            project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen, patience
-        )
-    _say_graded(done, as_json)
+    close_unfinished(project)
+    if name not in run_names(project):
+        tell(pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, author, depth, tell)))
+    plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
+    if rule is not None:
+        plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
+    ready = _generator(project, None, plan)
+    queries = tuple(query.query_id for query in pipelines.asked_queries(project))
+    wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
+    control = Control(report=tell_of_calls())
+    final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
+    if final.state in ("failed", "cancelled"):
+        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'answer')}.")
+    model = find_answer_model(project, "generator", ready.model.fingerprint)
+    return _grade(project, model, name, k, None, chosen, patience)

@@ -12,11 +12,11 @@ from ..formats import SHEET_FORMS, SheetForm, Source
 from ..project import Project
 from ..text import how_many
 from .audit_board import AuditName
-from .console import counted, deliver, write
+from .console import counted, deliver
 from .describing import MOST_DRAWS, Argument, Option
 from .opening import Opening
 from .options import Author
-from .output import Output
+from .output import Output, TextOutput
 from .policy import PolicyOptions
 from .registry import operation
 
@@ -165,7 +165,7 @@ def export(
         str | None, Option(help="Assessor who gets the queries; other assessors do not get them.", metavar="NAME")
     ] = None,
     most: Annotated[int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)] = None,
-) -> str | None:
+) -> str | TextOutput:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     with opening() as project:
         sheet = room.sheet(
@@ -177,8 +177,7 @@ def export(
             lambda text: deliver({output: text.encode()}),
         )
     if output == "-":
-        write(sheet.text)
-        return None
+        return TextOutput().text(sheet.text)
     return f"Wrote {output}: {counted(sheet.passages, 'passage')} of {how_many(sheet.queries, 'queries')}."
 
 

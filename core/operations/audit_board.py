@@ -12,7 +12,6 @@ from ..catalogue import grade_command
 from ..formats import read_small
 from ..measures.audit import VARIANCES, Variance
 from ..project import Project
-from .console import tell
 from .describing import Option
 from .opening import Opening
 from .options import Author
@@ -97,27 +96,24 @@ def curve(
 
 @operation("audit calibrate", act="read the bank", reads=lambda given: given["accept"] is None)
 def calibrate(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     name: AuditName = None,
     accept: Annotated[
         str | None, Option(help="Save the embedding grader with the new cut points under this name.", metavar="NAME")
     ] = None,
     author: Author,
-) -> None:
+) -> Output:
     """Compare labels with judgments, and propose a min rating and cut points.
 
     Without --accept, nothing changes.
     """
-    with opening() as project:
-        audit = find_audit(project, name)
-        found = room.calibration(project, audit)
-        if accept is not None:
-            room.accept_cut_points(project, audit, accept, author)
-    _calibration_output(found).print(as_json)
+    audit = find_audit(project, name)
+    output = _calibration_output(room.calibration(project, audit))
     if accept is not None:
-        tell(f"Saved '{accept}'. Next: {grade_command(accept)}")
+        room.accept_cut_points(project, audit, accept, author)
+        output.note(f"Saved '{accept}'. Next: {grade_command(accept)}")
+    return output
 
 
 def _calibration_output(found: room.Calibration) -> Output:

@@ -10,7 +10,7 @@ from ..errors import GradingError
 from ..grading import Request, Standing, call_batches, cancel, follow, outcome, send, step, waiting_jobs
 from ..jobs import jobs
 from ..project import Project, current_author
-from .console import close_unfinished, counted, pause, print_json, tell
+from .console import close_unfinished, counted, pause, tell
 from .describing import Option
 from .grader_options import GraderChoice, GraderOptions
 from .opening import Opening
@@ -19,7 +19,7 @@ from .progress import tell_of_calls
 from .registry import operation
 
 
-def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool, as_json: bool) -> None:
+def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
     """Send what is missing as batches, and wait for them; between two looks the project is free for others.
 
     Args:
@@ -30,7 +30,7 @@ def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, n
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         keys = send(project, grader, request, current_author(), tell_of_calls())
-    _follow(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait, as_json)
+    return _follow(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait)
 
 
 @operation("batch status", act="read the bank", reads=True)
@@ -60,40 +60,37 @@ def status(
 @operation("batch fetch", act="grade")
 def fetch(
     opening: Opening,
-    as_json: bool,
     *,
     chosen: GraderOptions,
     wait: Annotated[bool, Option(help="Wait until all batches are finished.")] = False,
-) -> None:
+) -> Output | str:
     """Import the results of a grader's finished batches, and send follow-up calls."""
     with opening() as project:
         close_unfinished(project)
         keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
-    _follow(opening, chosen, keys, "This grader has no open batches.", wait, as_json)
+    return _follow(opening, chosen, keys, "This grader has no open batches.", wait)
 
 
 @operation("batch cancel", act="grade")
 def cancel_all(
-    opening: Opening,
+    project: Project,
     *,
     chosen: GraderOptions,
-) -> None:
+) -> str:
     """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
-    with opening() as project:
-        close_unfinished(project)
-        now = cancel(project, chosen.make(project), current_author())
-    tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open.")
+    close_unfinished(project)
+    now = cancel(project, chosen.make(project), current_author())
+    return f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open."
 
 
-def _follow(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool, as_json: bool) -> None:
-    """Look at the batches of jobs once, or until nothing is left to wait for, and say what came of it.
+def _follow(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
+    """Look at the batches of jobs once, or until nothing is left to wait for.
 
     Args:
-        nothing: to say if there are no jobs.
+        nothing: the result if there are no jobs.
     """
     if not keys:
-        tell(nothing)
-        return
+        return nothing
     said: set[str] = set()
 
     def look() -> Standing:
@@ -107,19 +104,14 @@ def _follow(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: st
     if wait:
         follow(look, lambda message: tell(f"exam: {message}"), pause)
     elif (now := look()).jobs:
-        if as_json:
-            print_json(asdict(now))
         tell(_said(now))
-        return
+        return Output(asdict(now))
     with opening() as project:
         final = outcome(project, keys)
     if final.state in ("failed", "cancelled"):
         raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
-    if as_json:
-        print_json({"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)})
-    else:
-        tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed.")
-        tell(final.message)
+    result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
+    return Output(result).note(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed.", final.message)
 
 
 def _said(now: Standing) -> str:

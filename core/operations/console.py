@@ -221,12 +221,6 @@ def print_json(value: Any) -> None:
     write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows in columns, as `table_lines` has them."""
-    for line in table_lines(header, rows):
-        write(line)
-
-
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """The lines of a table: numbers to the right, text to the left, `-` for missing values."""
     cells = [[_cell(value) for value in row] for row in rows]

@@ -31,7 +31,7 @@ def demo(
             help="Grade with the embedded default grader, and run the exam with examinees that need no model.",
         ),
     ] = True,
-) -> None:
+) -> str | None:
     """Create and grade a demo project. An existing project is not changed.
 
     The default project is demo.duckdb in the projects folder of the app.
@@ -39,19 +39,18 @@ def demo(
     at_a_shell()
     path = opening.file or projects_folder() / "demo.duckdb"
     if path.exists():
-        tell(f"{path} already exists.")
-        return
+        return f"{path} already exists."
     # Of the commands here only this one needs it, and it takes a tenth of a second to load.
     from ..pipelines import sit_by_rules
 
     author = current_author()
     make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)
+    return None
 
 
 @operation("import", act="import files")
 def import_(
     opening: Opening,
-    as_json: bool,
     *,
     kind: Annotated[str, Argument(choices=[*IMPORTERS, "project"])],
     files: Annotated[tuple[Path, ...], Argument(file="read")],
@@ -69,7 +68,7 @@ def import_(
     gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
     preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
-) -> None:
+) -> Output:
     """Import files. If a line is invalid, nothing is imported.
 
     Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
@@ -84,8 +83,7 @@ def import_(
                 "A project is imported alone and without other options.",
                 "Name one folder or zip file, and remove the options.",
             )
-        _import_project(files[0], opening.path, as_json)
-        return
+        return _import_project(files[0], opening.path)
     if gold and kind != "responses":
         raise InputError(
             "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
@@ -105,27 +103,23 @@ def import_(
                 preview,
             )
         except FileError as error:
-            if len(error.problems) > 1 and not as_json:
-                for problem in error.problems[1:20]:
-                    tell(str(problem))
-            raise
+            return Output().note(*map(str, error.problems[1:20])).failing(error)
     notes = [str(note) for note in done.notes]
     replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
     output = Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
     output.note(*(f"note: {note}" for note in notes))
     output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
-    output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
-    output.print(as_json)
+    return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
 
 
-def _import_project(folder: Path, path: Path, as_json: bool) -> None:
+def _import_project(folder: Path, path: Path) -> Output:
     project = import_project(folder, path)
     try:
         found = counts(project)
     finally:
         project.close()
     output = Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
-    output.note(f"Created {path}.").print(as_json)
+    return output.note(f"Created {path}.")
 
 
 @operation("export", act="download")
@@ -153,7 +147,7 @@ def export(
         bool, Option(help="Fail if pairs are ungraded or failed, or overrides are stale.")
     ] = False,
     policy: PolicyOptions,
-) -> None:
+) -> str | None:
     """Export qrels, leaderboards, other files or the whole project.
 
     \b
@@ -191,8 +185,8 @@ def export(
             content = export_file(project, what, asked)
     if output == "-":
         write_bytes(content)
-        return
-    tell(f"Wrote {output}.")
+        return None
+    return f"Wrote {output}."
 
 
 def _check_alone(given: frozenset[str]) -> None:

@@ -13,7 +13,7 @@ from ..grading import KINDS, Kind, Report, draft_answer_key, make_drafter, sugge
 from ..jobs import Caps, job_control
 from ..project import Project, current_author
 from .answer_options import may_use_key
-from .console import counted, print_json, print_table, tell
+from .console import counted
 from .describing import Argument, Gathered, Option
 from .opening import Opening
 from .output import Output
@@ -47,7 +47,6 @@ PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt
 @operation("generate", act="write with models")
 def generate(
     opening: Opening,
-    as_json: bool,
     *,
     queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
     every: Annotated[bool, Option("--all", help="All queries.")] = False,
@@ -58,7 +57,7 @@ def generate(
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
     max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
     patience: Patience,
-) -> None:
+) -> Output:
     """Draft questions with a model. They are proposals until you accept them."""
     if bool(queries) == every:
         said = "--all and --query cannot be combined." if every else "No query was named."
@@ -70,28 +69,21 @@ def generate(
             Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
         )  # fmt: skip
         chosen = None if every else queries
-        lines = ProgressLines("requests answered")
-
-        def watch(done: int, total: int) -> None:
-            lines.say(done, total, over=done == total)
-
+        watch = ProgressLines("requests answered").count
         report = suggest(project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch)
-        _say(project, report, as_json)
+        return _describe_proposals(project, report)
 
 
-def _say(project: Project, report: Report, as_json: bool) -> None:
-    """Say what came, and what did not and why; the command fails where nothing came at all."""
+def _describe_proposals(project: Project, report: Report) -> Output:
+    """The new proposals, and the requests without any. The operation fails if there are no proposals at all."""
     found = bank.proposals(project, keys=report.keys)
-    if as_json:
-        print_json({"proposals": [asdict(one) for one in found], **asdict(report)})
-    else:
-        print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
-        for failure in report.failed:
-            tell(f"exam: no proposals from {failure}")
-        came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
-        tell(f"{came} {_rest(report)}See exam proposals list.")
-    if not found:
-        raise GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+    output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
+    output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+    output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
+    came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
+    output.note(f"{came} {_rest(report)}See exam proposals list.")
+    nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+    return output.failing(None if found else nothing)
 
 
 def _rest(report: Report) -> str:
@@ -131,11 +123,10 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 @operation("proposals accept", act="edit questions")
 def accept(
     opening: Opening,
-    as_json: bool,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
     note: Annotated[str | None, Option(help="Save all your unsaved changes at once, with this note.")] = None,
-) -> None:
+) -> Output:
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     if note is not None and not note.strip():
         raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
@@ -143,65 +134,58 @@ def accept(
     with opening() as project:
         made = bank.accept(project, keys, author)
         version = save_drafts(project, author, note) if note is not None else None
-    if as_json:
-        print_json({"questions": [asdict(question) for question in made], "version": version})
-    elif version is None:
-        tell(f"Accepted {counted(len(made), 'question')}. To save: exam bank save --note NOTE")
-    else:
-        tell(f"Accepted {counted(len(made), 'question')}. Saved bank version {version}.")
+    next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
+    output = Output({"questions": [asdict(question) for question in made], "version": version})
+    return output.note(f"Accepted {counted(len(made), 'question')}. {next_step}")
 
 
 @operation("proposals reject", act="edit questions")
 def reject(
-    opening: Opening,
+    project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
-) -> None:
+) -> str:
     """Reject proposals. They are kept, and later repeats are marked."""
-    with opening() as project:
-        bank.reject(project, keys, current_author())
-    tell(f"Rejected {counted(len(set(keys)), 'proposal')}.")
+    bank.reject(project, keys, current_author())
+    return f"Rejected {counted(len(set(keys)), 'proposal')}."
 
 
 @operation("proposals put-back", act="edit questions")
 def put_back(
-    opening: Opening,
+    project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
-) -> None:
+) -> str:
     """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
-    with opening() as project:
-        bank.put_back(project, keys, current_author())
-    tell(f"Reopened {counted(len(set(keys)), 'proposal')}.")
+    bank.put_back(project, keys, current_author())
+    return f"Reopened {counted(len(set(keys)), 'proposal')}."
 
 
 @operation("proposals edit", act="edit questions")
 def edit(
-    opening: Opening,
+    project: Project,
     *,
     key: Annotated[int, Argument(metavar="PROPOSAL")],
     text: Annotated[str, Option(help="New wording. The original wording is kept too.")],
-) -> None:
+) -> str:
     """Reword an open proposal. The model's wording is kept."""
-    with opening() as project:
-        edit_proposal(project, key, text, current_author())
-    tell(f"Reworded proposal {key}.")
+    edit_proposal(project, key, text, current_author())
+    return f"Reworded proposal {key}."
 
 
 @operation("proposals answer-key", act="ask models")
 def answer_key(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     question: Annotated[str, Argument(metavar="QUESTION")],
     passage: Annotated[str, Argument(metavar="PASSAGE")],
     settings: ModelOptions,
     prompt: PromptOption = None,
     patience: Patience,
-) -> None:
+) -> Output:
     """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
-    with opening() as project, may_use_key(settings):
+    with may_use_key(settings):
         drafter = make_drafter(settings)
         control = job_control(project, drafter.model, drafter.back_end, Caps(patience=patience), tell_of_calls())
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
-        _say(project, report, as_json)
+    return _describe_proposals(project, report)

@@ -32,7 +32,7 @@ from ..jobs import BackgroundJob, Progress
 from ..project import Project, current_author
 from ..types import GraderSpec
 from .batch import grade_in_batches
-from .console import Guest, at_a_shell, close_unfinished, counted, guest, print_json, tell
+from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell
 from .describing import Argument, Gathered, Option
 from .grader_options import GraderOptions
 from .opening import Opening
@@ -126,7 +126,6 @@ def plan(
 @operation("grade", act="grade")
 def grade(
     opening: Opening,
-    as_json: bool,
     *,
     chosen: GraderOptions,
     scope: ScopeOptions,
@@ -142,7 +141,7 @@ def grade(
         bool, Option(help="Exit after sending the batches; exam batch fetch imports the answers.")
     ] = False,
     dry_run: Annotated[bool, Option(help="Show the planned pairs and their estimated cost; grade nothing.")] = False,
-) -> None:
+) -> Output | str:
     """Grade the ungraded pairs. Interrupted jobs resume."""
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
@@ -152,8 +151,7 @@ def grade(
         batch=batch, batch_size=batch_size,
     )  # fmt: skip
     if batch and not dry_run:
-        grade_in_batches(opening, chosen, request, no_wait, as_json)
-        return
+        return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
         close_unfinished(project)
         grader = chosen.make(project)
@@ -162,11 +160,8 @@ def grade(
         if dry_run:
             planned = make_plan(project, grader.spec, version, scope)
             tag = price_tag(project, grader, version, scope)
-            if as_json:
-                print_json(asdict(planned) | {"price_tag": asdict(tag)})
-            else:
-                tell(f"Planned: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
-            return
+            output = Output(asdict(planned) | {"price_tag": asdict(tag)})
+            return output.note(f"Planned: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = guest()
         if host is None:
@@ -175,36 +170,32 @@ def grade(
         else:
             job = start_job(project, grader, request, current_author())
             if host.background:
-                print_json({"grader": grader.spec.name, "state": job.progress.state})
-                return
+                return Output({"grader": grader.spec.name, "state": job.progress.state})
             final = _follow(job, host)
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
         raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
-    if as_json:
-        print_json(_result(final) | {"grader": name, "boards_show": shown.name})
-        return
-    tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.")
-    if final.defaulted:
-        tell(f"Default ratings, because the model gave no number: {final.defaulted:,}.")
-    if final.message:
-        tell(final.message)
+    output = Output(_result(final) | {"grader": name, "boards_show": shown.name}).note(
+        f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
+        f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
+        final.message,
+    )
     if shown.fingerprint not in grader.spec.fingerprints:
-        tell(
+        output.note(
             f"The default grader of leaderboards and labels is '{shown.name}'."
             f" To use this grader, add: --grader {shlex.quote(name)}"
         )
+    return output
 
 
 @operation("ingest", act="import files")
 def ingest(
     opening: Opening,
-    as_json: bool,
     *,
     files: Annotated[tuple[Path, ...], Argument(file="read")],
     chosen: GraderOptions,
-) -> None:
+) -> Output:
     """Import answers or grades for a file of exam plan -o.
 
     Use the same grader options as for the plan. You can import the files in any order and repeatedly. From a folder,
@@ -235,25 +226,21 @@ def ingest(
             taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-    if as_json:
-        print_json(asdict(taken))
-        return
-    tell(f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed, {taken.known:,} were already graded.")
-    for number, what in (
-        (taken.defaulted, "Default ratings, because the model gave no number"),
-        (taken.unanswered, "Unanswered calls, to write again with exam plan -o FILE"),
-        (taken.unfinished, "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"),
-        (taken.unmatched, "Ignored answers, because the grader settings differ from the plan"),
-    ):
-        if number:
-            tell(f"{what}: {number:,}.")
-    if taken.remarks:
-        tell(taken.remarks)
+    further = {
+        "Default ratings, because the model gave no number": taken.defaulted,
+        "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
+        "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS": taken.unfinished,
+        "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
+    }
+    return Output(asdict(taken)).note(
+        f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
+        *(f"{what}: {number:,}." for what, number in further.items() if number),
+        taken.remarks,
+    )
 
 
 @operation("grade-plan", act="grade", at_shell=True)
 def grade_plan(
-    as_json: bool,
     *,
     plan: Annotated[Path, Argument(file="read", exists=True)],
     output: Annotated[
@@ -266,20 +253,18 @@ def grade_plan(
         int | None, Option(help="Workers, each with its own model (default: one per GPU or processor).", least=1)
     ] = None,
     gpus: Annotated[float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)] = None,
-) -> None:
+) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
     at_a_shell()
     done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
-    if as_json:
-        print_json(asdict(done))
-    else:
-        tell(f"{output}: {done.done:,} of {counted(done.rows, 'row')} graded, {done.done - done.before:,} new.")
-    if missing := done.rows - done.done:
-        raise GradingError(
-            "rows-without-grade",
-            f"Ungraded: {counted(missing, 'row')}, because their workers failed.",
-            "Check the logs of Ray, and run the command again.",
-        )
+    missing = done.rows - done.done
+    failure = GradingError(
+        "rows-without-grade",
+        f"Ungraded: {counted(missing, 'row')}, because their workers failed.",
+        "Check the logs of Ray, and run the command again.",
+    )
+    summary = f"{output}: {done.done:,} of {counted(done.rows, 'row')} graded, {done.done - done.before:,} new."
+    return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:

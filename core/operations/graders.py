@@ -74,8 +74,7 @@ def remove(
 
 @operation("graders test", act="ask models", reads=lambda given: given["examples"] is None)
 def test(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     chosen: GraderOptions,
     question_id: Annotated[
@@ -85,29 +84,25 @@ def test(
         str | None, Option("--passage", help="Id of a passage (default: the first of the question's pool).")
     ] = None,
     injections: Annotated[bool, Option(help="Test the grader with prompt injections.")] = False,
-) -> None:
+) -> Output:
     """Test a grader on one pair: show the prompt, the answer and the rating. Nothing is saved.
 
     With --injections, the grader rates a text without an answer. It then rates this text followed by texts that claim,
     order or fake a good rating. The ratings show how easily a passage can manipulate this grader.
     """
-    with opening() as project:
-        grader = chosen.make(project)
-        if injections:
-            asked, _ = pair_to_try(project, grader.spec, question_id, passage_id)
-            injected = try_injections(grader, asked, control=trial_control(project, grader))
-            _injections(grader.spec.name, injected).print(as_json)
-            return
-        pair = pair_to_try(project, grader.spec, question_id, passage_id)
-        trial = try_pair(grader, *pair, trial_control(project, grader))
+    grader = chosen.make(project)
+    asked, passage = pair_to_try(project, grader.spec, question_id, passage_id)
+    control = trial_control(project, grader)
+    if injections:
+        return _injections(grader.spec.name, try_injections(grader, asked, control=control))
+    trial = try_pair(grader, asked, passage, control)
     output = Output({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
     for exchange in _exchanges(trial):
         output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
     rating = "-" if trial.grade.rating is None else trial.grade.rating
     output.line(f"--- result\nrating {rating}, {trial.grade.status}")
-    output.print(as_json)
-    if trial.grade.status == "failed":
-        raise GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
+    failure = GradingError("pair-failed", f"The pair failed: {trial.grade.reason}.")
+    return output.failing(failure if trial.grade.status == "failed" else None)
 
 
 def _injections(name: str, trial: InjectionTrial) -> Output:

@@ -28,7 +28,7 @@ from ..pipelines import retire as retire_items
 from ..project import Project, current_author
 from ..text import one_line
 from .answer_options import may_use_key
-from .console import counted, print_json, tell, write
+from .console import counted
 from .describing import Argument, Option
 from .generate import ModelOptions, PromptOption
 from .item_checks import ExamId, FilterOptions, checked_items, named, state
@@ -48,8 +48,7 @@ SaveNote = Annotated[
 
 @operation("items generate", act="write with models")
 def generate(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
     domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = Wanted.domain,
@@ -66,45 +65,35 @@ def generate(
     max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
     patience: Patience,
     dry_run: Annotated[bool, Option(help="Show the estimated calls, tokens and cost; call no model.")] = False,
-) -> None:
+) -> Output:
     """Generate one item per passage with a model. They are proposals until you accept them.
 
     Interrupted jobs resume with the same command. Passages already asked about are skipped.
     """
     wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
-    with opening() as project, may_use_key(settings):
+    with may_use_key(settings):
         drafter = make_drafter(settings)
         if dry_run:
             tag = generation_price(project, drafter, wanted)
-            if as_json:
-                print_json(asdict(tag))
-            else:
-                cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
-                tell(
-                    f"Estimated: {counted(tag.calls, 'call')}, {tag.input_tokens:,} input and"
-                    f" {tag.output_tokens:,} output tokens{cost}."
-                )
-            return
+            cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+            return Output(asdict(tag)).note(
+                f"Estimated: {counted(tag.calls, 'call')}, {tag.input_tokens:,} input and"
+                f" {tag.output_tokens:,} output tokens{cost}."
+            )
         control = job_control(
             project, drafter.model, drafter.back_end,
             Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
         )  # fmt: skip
-        lines = ProgressLines("passages")
-
-        def watch(done: int, total: int) -> None:
-            lines.say(done, total, over=done == total)
-
+        watch = ProgressLines("passages").count
         report = generate_items(project, drafter, current_author(), wanted, control, watch)
-        if as_json:
-            print_json(asdict(report))
-        else:
-            for failure in report.failed[:20]:
-                tell(f"exam: no item from {failure}")
-            rest = f" Limit reached; {counted(report.stopped, 'passage')} left." if report.stopped else ""
-            tell(f"{counted(len(report.keys), 'item')} from {counted(report.asked, 'passage')}.{rest}")
-            tell("To check them: exam items check")
-    if not report.keys:
-        raise GradingError("nothing-usable", "The model wrote no usable item.", "Try another model or prompt.")
+    rest = f" Limit reached; {counted(report.stopped, 'passage')} left." if report.stopped else ""
+    output = Output(asdict(report)).note(
+        *(f"exam: no item from {failure}" for failure in report.failed[:20]),
+        f"{counted(len(report.keys), 'item')} from {counted(report.asked, 'passage')}.{rest}",
+        "To check them: exam items check",
+    )
+    nothing = GradingError("nothing-usable", "The model wrote no usable item.", "Try another model or prompt.")
+    return output.failing(None if report.keys else nothing)
 
 
 @operation("items list", act="read the bank", reads=True)
@@ -135,14 +124,13 @@ def list_(
 @operation("items accept", act="edit questions")
 def accept(
     opening: Opening,
-    as_json: bool,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")] = (),
     query_id: ExamId = None,
     passing: Annotated[bool, Option(help="Accept all open proposals that break no rule.")] = False,
     thresholds: FilterOptions,
     note: SaveNote = None,
-) -> None:
+) -> Output:
     """Accept proposed items as unsaved changes. Save them with --note or with exam bank save.
 
     --passing also records its thresholds. Later checks of the accepted items use them.
@@ -159,17 +147,16 @@ def accept(
         else:
             made = bank.accept(project, keys, author)
         version = save_drafts(project, author, note) if note is not None else None
-    _say_drafted([q.question_id for q in made], "accepted", version, as_json)
+    return _describe_drafts([q.question_id for q in made], "accepted", version)
 
 
 @operation("items retire", act="save the bank")
 def retire(
     opening: Opening,
-    as_json: bool,
     *,
     item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
     note: SaveNote = None,
-) -> None:
+) -> Output:
     """Retire items as unsaved changes. Save them with --note or with exam bank save.
 
     To undo a saved change, restore an earlier bank version.
@@ -179,28 +166,23 @@ def retire(
     with opening() as project:
         gone = retire_items(project, item_ids, author)
         version = save_drafts(project, author, note) if note is not None else None
-    _say_drafted([q.question_id for q in gone], "retired", version, as_json)
+    return _describe_drafts([q.question_id for q in gone], "retired", version)
 
 
 @operation("items import", act="import files")
 def import_(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     file: Annotated[Path, Argument(file="read")],
     query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
     preview: Annotated[bool, Option(help="Show the effects of the import; change nothing.")] = False,
-) -> None:
+) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    with opening() as project:
-        options = Options(source=None if query_id == EXAM else query_id)
-        done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
-    if as_json:
-        print_json({"counts": done.counts, "notes": [str(note) for note in done.notes]})
-        return
-    for one in done.notes:
-        tell(f"note: {one}")
-    write(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()) + "\n")
+    options = Options(source=None if query_id == EXAM else query_id)
+    done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
+    output = Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
+    output.note(*(f"note: {one}" for one in done.notes))
+    return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
 
 
 @operation("items set", act="run exams")
@@ -216,7 +198,7 @@ def set_(
         tuple[str, ...], Option("--bloom", help="Level of Bloom's taxonomy, or auto; may be repeated.")
     ] = (),
     types: Annotated[tuple[str, ...], Option("--type", help="Question type, or auto; may be repeated.")] = (),
-) -> None:
+) -> str:
     """Set the topic, source or categories of items. The activity log keeps the old values.
 
     The category auto restores the computed categories.
@@ -230,7 +212,7 @@ def set_(
         for scheme, named in (("bloom", levels), ("question type", types)):
             if named:
                 set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
-    tell(f"Changed: {counted(len(set(item_ids)), 'item')}.")
+    return f"Changed: {counted(len(set(item_ids)), 'item')}."
 
 
 def _check_note(note: str | None) -> None:
@@ -238,13 +220,11 @@ def _check_note(note: str | None) -> None:
         raise InputError("empty-note", "The note is empty.", "Describe the change in a few words.")
 
 
-def _say_drafted(ids: Sequence[str], what: str, version: int | None, as_json: bool) -> None:
-    if as_json:
-        print_json({"items": list(ids), "version": version})
-    elif version is None:
-        tell(f"{counted(len(ids), 'item')} {what}, not saved yet. To save: exam bank save --note NOTE")
-    else:
-        tell(f"{counted(len(ids), 'item')} {what} and saved as bank version {version}.")
+def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Output:
+    saved = f" and saved as bank version {version}."
+    unsaved = ", not saved yet. To save: exam bank save --note NOTE"
+    output = Output({"items": list(ids), "version": version})
+    return output.note(f"{counted(len(ids), 'item')} {what}{unsaved if version is None else saved}")
 
 
 def _short(text: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..project import create
-from .console import tell
 from .opening import Opening
 from .registry import operation
 
@@ -11,7 +10,7 @@ from .registry import operation
 @operation("init", act="organize", at_shell=True)
 def init(
     opening: Opening,
-) -> None:
+) -> str:
     """Create a new, empty project."""
     create(opening.path).close()
-    tell(f"Created {opening.path}.")
+    return f"Created {opening.path}."

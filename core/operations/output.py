@@ -51,13 +51,14 @@ class Output:
         return self
 
     def print(self, as_json: bool) -> None:
-        """Print the JSON object, or all parts.
+        """Print the JSON object if there is one, or all parts.
 
         Raises:
             WorkbenchError: the operation failed.
         """
         if as_json:
-            print_json(self.value)
+            if self.value is not None:
+                print_json(self.value)
         else:
             for part, texts in self._parts:
                 for text in texts:

@@ -86,7 +86,7 @@ class Operation:
     def has_json(self) -> bool:
         """Whether its result is also printed as JSON."""
         returned = get_type_hints(self.run).get("return")
-        return "as_json" in self.request.special or Output in (returned, *get_args(returned))
+        return Output in (returned, *get_args(returned))
 
     @property
     def description(self) -> Description:
@@ -96,20 +96,19 @@ class Operation:
             self.name, self.help, self.at_shell, opens, self.may_read, self.has_json, self.not_json, self.parameters
         )
 
-    def call(self, given: Given, opening: Opening, as_json: bool = False) -> Any:
+    def call(self, given: Given, opening: Opening) -> Any:
         """Run it.
 
         Args:
             given: values of the right types by the names of parameters; what is missing gets its default.
             opening: opens the project.
-            as_json: whether the result is wanted as JSON, for operations that print it themselves.
 
         Raises:
             WorkbenchError: a value is missing or not allowed, or the operation failed.
         """
         values = {one.name: one.value_of(given) for one in self.parameters}
         opening.begin(self.act, self.only_reads(values))
-        special = {"as_json": as_json, "opening": opening, "given": frozenset(given)}
+        special = {"opening": opening, "given": frozenset(given)}
         arguments = self.request.arguments(values)
         arguments |= {name: value for name, value in special.items() if name in self.request.special}
         if "project" not in self.request.special:

@@ -14,7 +14,6 @@ from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
 from ..pipelines import (
     JUDGES,
-    AgreementRow,
     CaseRow,
     Evaluation,
     JudgePlan,
@@ -33,8 +32,17 @@ from ..pipelines import (
 from ..project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
-from .answer_options import CapsOptions, DryRun, ModelOptions, ViewOptions, may_use_key, say_end, say_price, watch
-from .console import close_unfinished, print_json, print_table, sent_file, tell
+from .answer_options import (
+    CapsOptions,
+    DryRun,
+    ModelOptions,
+    ViewOptions,
+    describe_end,
+    describe_price,
+    may_use_key,
+    watch,
+)
+from .console import close_unfinished, sent_file, table_lines, tell
 from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
@@ -109,8 +117,7 @@ def _missing(found: Evaluation) -> str:
 
 @operation("reteval compare", act="run exams")
 def compare(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     view: ViewOptions,
     prompt: Annotated[
@@ -128,12 +135,12 @@ def compare(
     settings: ModelOptions,
     caps: CapsOptions,
     dry_run: DryRun = False,
-) -> None:
+) -> Output:
     """Compare answers with a model (--judge llm or graded).
 
     Only missing comparisons are requested. Equal texts are compared once.
     """
-    with opening() as project, may_use_key(settings):
+    with may_use_key(settings):
         close_unfinished(project)
         if human is not None:
             pairs = [one.pair for one in _people(project, human)]
@@ -142,11 +149,10 @@ def compare(
         ready = make_judge(project, JudgePlan(view.judge, settings, prompt, name))
         if dry_run:
             wanted = pairs_to_compare(project, ready, pairs, caps)
-            say_price("comparisons", comparing_price(project, ready, wanted), as_json, {"judge": ready.model.name})
-            return
+            return describe_price("comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name})
         control = Control(report=tell_of_calls())
         final = compare_answers(project, ready, pairs, current_author(), caps, watch("comparisons"), control)
-    say_end("comparisons", final, as_json, {"judge": ready.model.name})
+    return describe_end("comparisons", final, {"judge": ready.model.name})
 
 
 @operation("reteval cases", act="read the bank", reads=True)
@@ -209,7 +215,7 @@ def confirm(
     value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = pipelines.RELEVANT,
     add_answer: Annotated[bool, Option(help="Case E: also add the answer to the query's right answers.")] = False,
     author: Author,
-) -> None:
+) -> str:
     """Confirm a case of QUERY for one run at one depth.
 
     The case may differ from the proposed case.
@@ -225,7 +231,7 @@ def confirm(
         if add_answer:
             add_gold_answer(project, query, row.line.answer or "", author)
         pipelines.confirm_case(project, found, query, run, k, case, author, note)
-    tell(f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[pipelines.check_case(case)]}).")
+    return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[pipelines.check_case(case)]})."
 
 
 @operation("reteval withdraw", act="confirm cases")
@@ -239,7 +245,7 @@ def withdraw(
     ] = None,
     answer: Annotated[str | None, Option(help="Also remove this text from the query's right answers.")] = None,
     author: Author,
-) -> None:
+) -> str:
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
     run, k = _place(view)
     with opening() as project:
@@ -248,13 +254,12 @@ def withdraw(
             judging.withdraw(project, query, judgment_of, author)
         if answer is not None:
             withdraw_gold_answer(project, query, answer, author)
-    tell(f"{query}: case withdrawn for {run} at depth {k}.")
+    return f"{query}: case withdrawn for {run} at depth {k}."
 
 
 @operation("reteval correlate", act="read the bank", reads=True)
 def correlate(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     view: ViewOptions,
     refined: Annotated[bool, Option(help="Also exclude proposed cases A, B and C from the refined set.")] = False,
@@ -267,18 +272,13 @@ def correlate(
             metavar="BOARD",
         ),
     ] = (),
-) -> None:
+) -> Output:
     """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall failures."""
-    with opening() as project:
-        found = evaluate(project, view)
-        if choice:
-            _print_choice(project, found, beside, as_json)
-            return
-        rows = pipelines.correlations(project, found, "proposed" if refined else "confirmed")
-    if as_json:
-        print_json({"rows": [asdict(row) for row in rows]})
-        return
-    print_table(
+    found = evaluate(project, view)
+    if choice:
+        return _describe_choices(project, found, beside)
+    rows = pipelines.correlations(project, found, "proposed" if refined else "confirmed")
+    output = Output({"rows": [asdict(row) for row in rows]}).table(
         ("run", "k", "spearman", "low", "high", "queries", "refined", "low", "high", "removed"),
         [
             (
@@ -290,20 +290,22 @@ def correlate(
         ],
     )  # fmt: skip
     whose = "proposed or confirmed" if refined else "confirmed by assessors"
-    tell(f"Refined: without cases A, B and C {whose}.")
-    for row in rows:
-        if row.every.spearman.undefined:
-            tell(f"Correlation undefined for {row.run} at depth {row.k}: {row.every.spearman.undefined}.")
+    return output.note(
+        f"Refined: without cases A, B and C {whose}.",
+        *(
+            f"Correlation undefined for {row.run} at depth {row.k}: {row.every.spearman.undefined}."
+            for row in rows
+            if row.every.spearman.undefined
+        ),
+    )
 
 
-def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], as_json: bool) -> None:
+def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...]) -> Output:
     told = {k: _chosen(project, found, k, named) for k in found.view.ks}
-    if as_json:
-        print_json({"depths": {str(k): asdict(one) for k, one in told.items()}})
-        return
+    output = Output({"depths": {str(k): asdict(one) for k, one in told.items()}})
     for k, one in told.items():
         beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
-        print_table(
+        lines = table_lines(
             ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same choice", "loss"),
             [
                 (
@@ -314,7 +316,9 @@ def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], a
                 for choice in one.choices
             ],
         )  # fmt: skip
-    tell("The columns from kendall to loss compare each evaluation with LLM-retEval.")
+        # Unlike tables of an output, these have no empty line between them.
+        output.text("".join(lines))
+    return output.note("The columns from kendall to loss compare each evaluation with LLM-retEval.")
 
 
 def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
@@ -346,8 +350,7 @@ def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
 
 @operation("reteval agreement", act="read the bank", reads=True)
 def agreement(
-    opening: Opening,
-    as_json: bool,
+    project: Project,
     *,
     human: Annotated[
         str | None,
@@ -359,15 +362,12 @@ def agreement(
     ] = None,
     judges: Annotated[tuple[str, ...], Option("--judge", help="Only this answer check.", choices=list(JUDGES))] = (),
     curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
-) -> None:
+) -> Output:
     """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
-    with opening() as project:
-        rows = pipelines.agreement(project, _people(project, human), judges or None)
-    if as_json:
-        print_json({"judges": [_agreement(row) for row in rows]})
-        return
+    rows = pipelines.agreement(project, _people(project, human), judges or None)
+    output = Output({"judges": [asdict(row) | {"judge": row.judge.name} for row in rows]})
     if curve:
-        print_table(
+        return output.table(
             ("answer check", "threshold", "accuracy", "kappa", "precision", "recall"),
             [
                 (row.judge.name, point.threshold, point.accuracy, point.kappa, point.precision, point.recall)
@@ -375,8 +375,7 @@ def agreement(
                 for point in row.curve
             ],
         )
-        return
-    print_table(
+    output.table(
         ("answer check", "model", "accuracy", "kappa", "low", "high", "precision", "recall", "answers", "failed",
          "best threshold", "kappa at best threshold"),
         [
@@ -390,14 +389,11 @@ def agreement(
         ],
     )  # fmt: skip
     if waiting := [row for row in rows if row.waiting]:
-        tell(
+        output.note(
             "Not checked yet: "
             + ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in waiting)
         )
-
-
-def _agreement(row: AgreementRow) -> dict[str, Any]:
-    return asdict(row) | {"judge": row.judge.name}
+    return output
 
 
 def _people(project: Project, human: str | None) -> list[PeopleSaid]:

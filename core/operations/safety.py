@@ -9,29 +9,27 @@ from typing import Annotated
 from ..errors import InputError, ProjectError
 from ..exchange import CHECKS
 from ..exchange import check as look_at_everything
-from ..project import Backup, Schedule, set_aside, set_schedule
+from ..project import Backup, Project, Schedule, set_aside, set_schedule
 from ..project import backup as make_backup
 from ..project import backups as list_backups
 from ..project import restore as put_back
-from .console import counted, tell
+from .console import counted
 from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
-from .output import Output
+from .output import Output, TextOutput
 from .registry import operation
 
 
 @operation("check", act="read the bank", reads=True)
 def check(
-    opening: Opening,
-    as_json: bool,
-) -> None:
+    project: Project,
+) -> Output:
     """Check a project's integrity: file, keys, values, hashes, revisions, publications. Nothing is changed.
 
     The exit code is 1 if there are problems. Each is shown with its table, count, first example and fix.
     """
-    with opening() as project:
-        found = look_at_everything(project)
+    found = look_at_everything(project)
     wrong = [one for findings in found.values() for one in findings]
     records = [
         {"name": one.name, "says": one.says, "findings": [vars(each) for each in found[one.name]]} for one in CHECKS
@@ -41,13 +39,12 @@ def check(
         [(one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says) for one in CHECKS],
     )
     output.note(*(f"{each.check}: {each}" for each in wrong))
-    output.print(as_json)
-    if wrong:
-        raise ProjectError(
-            "check-failed",
-            f"{counted(len(wrong), 'problem')} found in {project.path.name}",
-            "Apply the fix shown with each problem.",
-        )
+    failure = ProjectError(
+        "check-failed",
+        f"{counted(len(wrong), 'problem')} found in {project.path.name}",
+        "Apply the fix shown with each problem.",
+    )
+    return output.failing(failure if wrong else None)
 
 
 @operation("backup", act="take everything out", reads=lambda given: given["every"] is None)
@@ -120,9 +117,10 @@ def restore(
     *,
     backup_path: Annotated[Path, Argument(file="read", metavar="BACKUP")],
     author: Author,
-) -> None:
+) -> TextOutput:
     """Restore a project from BACKUP. The current file is kept next to it, with the date in its name."""
     done = put_back(backup_path, opening.path, author)
-    tell(f"Restored {done.path} from {backup_path.name}.")
+    output = TextOutput().note(f"Restored {done.path} from {backup_path.name}.")
     if done.kept is not None:
-        tell(f"The previous file is {done.kept.name}, in the same folder. Delete it when you no longer need it.")
+        output.note(f"The previous file is {done.kept.name}, in the same folder. Delete it when you no longer need it.")
+    return output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,6 @@ from .. import pipelines
 from ..errors import GradingError, InputError
 from ..formats import Source
 from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
-from ..jobs import Progress
 from ..pipelines import (
     DEPTH,
     NORMALISE,
@@ -28,12 +26,13 @@ from ..pipelines import (
 )
 from ..project import CLOSED_BOOK, Project, current_author
 from ..project import students as every_student
-from .console import close_unfinished, counted, print_json, tell
+from .answer_options import watch
+from .console import close_unfinished, counted, tell
 from .describing import Argument, Option
 from .opening import Opening
 from .output import Output
 from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
+from .progress import tell_of_calls
 from .registry import operation
 
 OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
@@ -42,7 +41,6 @@ OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this que
 @operation("students add", act="run exams")
 def add(
     opening: Opening,
-    as_json: bool,
     *,
     name: Annotated[str | None, Option(help="Name of the examinee. Default: derived from its settings.")] = None,
     by: Annotated[
@@ -72,7 +70,7 @@ def add(
     factors: Annotated[
         tuple[str, ...], Option("--factor", help="Another component; may be repeated.", metavar="NAME=LEVEL")
     ] = (),
-) -> None:
+) -> Output:
     """Add an examinee. An existing examinee stays unchanged."""
     settings = {
         "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
@@ -82,10 +80,7 @@ def add(
     levels = dict(map(_factor, factors))
     with opening() as project, acting(naming(given.get("base_url"), given.get("key_variable"))):
         student = add_student(project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author())
-    if as_json:
-        print_json(asdict(student))
-    else:
-        tell(f"Examinee: {student.name}")
+    return Output(asdict(student)).note(f"Examinee: {student.name}")
 
 
 def _factor(text: str) -> tuple[str, str]:
@@ -134,7 +129,7 @@ def retrieve(
     depth: Annotated[int, Option(help="Passages to keep per item.", least=1)] = DEPTH,
     rerank: Annotated[str | None, Option(help="Cross-encoder that re-ranks the first 100.", metavar="MODEL")] = None,
     query_id: OnlyQuery = None,
-) -> None:
+) -> str:
     """Add a retrieval: passages for each item that examinees can get as context.
 
     The passages come from a TREC run with item ids as query ids (--run), or from a retriever (--with).
@@ -152,13 +147,12 @@ def retrieve(
             items = import_retrieval(project, name, Source.of(run), current_author())
         else:
             items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
-    tell(f"Retrieval {name}: passages for {counted(items, 'item')}.")
+    return f"Retrieval {name}: passages for {counted(items, 'item')}."
 
 
 @operation("sit", act="run exams")
 def sit(
     opening: Opening,
-    as_json: bool,
     *,
     names: Annotated[tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")] = (),
     query_id: OnlyQuery = None,
@@ -174,7 +168,7 @@ def sit(
     key_variable: Annotated[
         str | None, Option(help="Environment variable with the key of the endpoint at --base-url.")
     ] = None,
-) -> None:
+) -> Output:
     """Run the exam: examinees answer their unanswered items. Interrupted jobs resume."""
     if key_variable and not base_url:
         raise InputError("option-missing", "--key-variable needs an endpoint.", "Add --base-url URL.")
@@ -185,22 +179,18 @@ def sit(
     with opening() as project, acting(naming(base_url, key_variable)):
         close_unfinished(project)
         control = Control(report=tell_of_calls())
-        ended = pipelines.sit(project, request, current_author(), _watch(), control)
-    if as_json:
-        print_json(
-            {
-                name: {"state": one.state, "answered": one.graded, "failed": one.failed, "message": one.message}
-                | asdict(one.usage)
-                for name, one in ended.items()
-            }
-        )
-    else:
-        for name, one in ended.items():
-            tell(f"{name}: {counted(one.graded, 'answer')}, {one.failed:,} failed. {one.message}".rstrip())
+        ended = pipelines.sit(project, request, current_author(), watch("answers"), control)
+    output = Output(
+        {
+            name: {"state": one.state, "answered": one.graded, "failed": one.failed, "message": one.message}
+            | asdict(one.usage)
+            for name, one in ended.items()
+        }
+    )
+    for name, one in ended.items():
+        output.note(f"{name}: {counted(one.graded, 'answer')}, {one.failed:,} failed. {one.message}".rstrip())
     if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state in ("failed", "cancelled")]:
-        raise GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
-
-
-def _watch() -> Callable[[str, Progress], None]:
-    lines = ProgressLines("answers")
-    return lambda student, progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
+        output.failing(
+            GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
+        )
+    return output

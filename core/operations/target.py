@@ -106,7 +106,6 @@ def drop(
 @operation("target watch", act="run exams")
 def watch(
     opening: Opening,
-    as_json: bool,
     *,
     file: ExistingFile,
     since: Annotated[str, Option(help="Run to compare with.", metavar="RUN")],
@@ -117,7 +116,7 @@ def watch(
         float, Option(help="Significance level: a fall with a smaller p-value counts.", least=0, most=1)
     ] = LEVEL,
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
-) -> None:
+) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = read_target(text_of(file), file.name)
     with opening() as project:
@@ -135,13 +134,16 @@ def watch(
     output = Output({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)}).note(
         *_summary(found), _fall(fall, len(changes))
     )
-    output.print(as_json)
     if fall.fell:
-        raise GradingError(
-            "measure-fell",
-            f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise (p = {fall.p:.4f}).",
-            f"Compare the runs: exam target diff {since} {found.run}.",
+        output.failing(
+            GradingError(
+                "measure-fell",
+                f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise"
+                f" (p = {fall.p:.4f}).",
+                f"Compare the runs: exam target diff {since} {found.run}.",
+            )
         )
+    return output
 
 
 def _fall(fall: Fall, changed: int) -> str:

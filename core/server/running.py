@@ -150,7 +150,7 @@ class Running:
         as_json = asked.as_json and asked.operation.has_json
         as_json = as_json and not any(asked.given.get(name) for name in asked.operation.not_json)
         try:
-            result = asked.operation.call(asked.given, Opening(Path(asked.named) if asked.named else None), as_json)
+            result = asked.operation.call(asked.given, Opening(Path(asked.named) if asked.named else None))
             print_result(result, as_json)
         except (Exception, KeyboardInterrupt) as error:
             self.error = as_workbench_error(error)

@@ -25,7 +25,7 @@ from exam_workbench import cli
 from exam_workbench.exchange import demo
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.operations import MODULES, SECTIONS
-from exam_workbench.operations.console import print_table
+from exam_workbench.operations.output import Output
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
@@ -635,6 +635,6 @@ def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, t
 
 
 def test_a_difference_too_small_to_be_shown_has_no_sign(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("run", "difference"), [("a", -0.00001), ("b", -0.5)])
+    Output().table(("run", "difference"), [("a", -0.00001), ("b", -0.5)]).print(as_json=False)
     assert "-0.0000" not in (printed := capsys.readouterr().out)
     assert printed.split()[2:] == ["a", "0.0000", "b", "-0.5000"]

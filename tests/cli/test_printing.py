@@ -42,6 +42,9 @@ def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFi
     with refusal("wrong"):
         print_result(Output().line("a").failing(InputError("wrong", "Wrong.")), as_json=False)
     assert capsys.readouterr().out == "a\n"
+    with refusal("wrong"):
+        print_result(Output().note("a").failing(InputError("wrong", "Wrong.")), as_json=True)
+    assert tuple(capsys.readouterr()) == ("", "")
 
 
 def test_options_that_exclude_each_other_are_refused_before_the_operation_runs() -> None:
