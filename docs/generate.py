@@ -2,7 +2,7 @@
 
 The reference goes to docs/build/, which is not committed. A table lies between `<!-- generated:NAME -->` and
 `<!-- /generated -->` in docs/*.md; NAME is a key of GENERATORS. The table of operations is
-core/operations/requests.json. With --check, nothing is written, and an outdated table fails.
+core/cli/requests.json. With --check, nothing is written, and an outdated table fails.
 """
 
 from __future__ import annotations
@@ -173,11 +173,11 @@ def fill(text: str) -> str:
 @click.option("--check", is_flag=True, help="Write nothing; fail if a generated table is out of date.")
 def main(check: bool) -> None:
     """Build docs/build/commands.md and refresh the generated tables of docs/*.md."""
+    from exam_workbench.cli.table import TABLE, table_of
     from exam_workbench.operations import every_operation
-    from exam_workbench.operations.describing import TABLE, table_of
 
     made = {path: fill(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("docs/*.md"))}
-    made[TABLE] = table_of([one.description for one in every_operation()])
+    made[TABLE] = table_of(every_operation())
     stale = {path: new for path, new in made.items() if path.read_text(encoding="utf-8") != new}
     if check and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)

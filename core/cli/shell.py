@@ -12,8 +12,9 @@ from click.core import ParameterSource
 
 from ..errors import InputError
 from ..operations import ABOUT_GROUPS, SECTIONS, find_operation
-from ..operations.describing import DATE, LARGEST, Description, Parameter, descriptions
+from ..operations.describing import DATE, LARGEST, Parameter
 from ..text import one_line
+from .table import Description, descriptions
 
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 

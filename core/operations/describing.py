@@ -1,26 +1,15 @@
-"""The request of an operation: its parameters, as the shell and the API show them.
-
-`requests.json` has the requests of all operations, so that a command is parsed and its help is shown before the
-operation is loaded. `make docs` writes it from the list of operations.
-"""
+"""The request of an operation: its parameters, as the shell and the API show them."""
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InputError
 from .console import guest
 
-TABLE = Path(__file__).with_name("requests.json")
-KINDS: Mapping[str, type] = {kind.__name__: kind for kind in (str, int, float, bool, datetime)} | {"Path": Path}
-"""Types of values by their names in the table."""
 MOST_DRAWS = 10_000
 """Draws or repeats of a computation that one request may ask for."""
 LARGEST = 2**31 - 1
@@ -148,69 +137,3 @@ class Parameter:
         widest = LARGEST if self.kind is int else math.inf
         least, most = self.option.least, self.option.most
         return -widest if least is None else least, widest if most is None else most
-
-
-@dataclass(frozen=True)
-class Description:
-    """An operation without its function.
-
-    Args:
-        name: its words after `exam`.
-        help: what it does, in sentences; the first is the summary.
-        at_shell: whether it works on files of a computer, and so at a shell of this computer alone.
-        opens: whether it opens the project whatever the values of its request are.
-        may_read: whether it leaves the project as it is with some values at least.
-        has_json: whether its result is also printed as JSON.
-        not_json: parameters that ask for another form than JSON.
-        parameters: all values of its request, in the order of the help.
-    """
-
-    name: str
-    help: str
-    at_shell: bool
-    opens: bool
-    may_read: bool
-    has_json: bool
-    not_json: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of the help."""
-        return " ".join(self.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
-
-
-@functools.cache
-def descriptions() -> dict[str, Description]:
-    """All operations by name, from the table."""
-    return {one["name"]: _described(one) for one in json.loads(TABLE.read_bytes())}
-
-
-def _described(record: dict[str, Any]) -> Description:
-    parameters = tuple(map(_parameter_of, record.pop("parameters")))
-    return Description(**{**record, "not_json": tuple(record["not_json"])}, parameters=parameters)
-
-
-def _parameter_of(record: dict[str, Any]) -> Parameter:
-    make = Argument if record.pop("positional", False) else Option
-    parts = {name: record.pop(name) for name in ("name", "many", "default", "required")}
-    kind = KINDS[record.pop("kind")]
-    return Parameter(option=make(*record.pop("names", ()), **record), kind=kind, **parts)
-
-
-def table_of(known: Sequence[Description]) -> str:
-    """The table of operations as JSON, a line for each."""
-    records = (vars(one) | {"parameters": list(map(_record_of, one.parameters))} for one in known)
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
-    return f"[\n{lines}\n]\n"
-
-
-def _record_of(one: Parameter) -> dict[str, Any]:
-    option = {name: value for name, value in vars(one.option).items() if value and name not in ("parse", "default")}
-    # The shell only shows it. Who runs the operation decides on some defaults.
-    default = one.option.default() if one.option.default and not one.option.variable else one.default
-    positional = {"positional": True} if one.option.positional else {}
-    return {
-        "name": one.name, "kind": one.kind.__name__.replace("PosixPath", "Path"), "many": one.many, "default": default,
-        "required": one.required, **positional, **option,
-    }  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..project import ActName
-from .describing import Description, Gathered, Given, Option, Parameter
+from .describing import Gathered, Given, Option, Parameter
 from .opening import Opening
 from .output import Output
 
@@ -89,12 +89,9 @@ class Operation:
         return Output in (returned, *get_args(returned))
 
     @property
-    def description(self) -> Description:
-        """The operation without its function."""
-        opens = "project" in self.request.special
-        return Description(
-            self.name, self.help, self.at_shell, opens, self.may_read, self.has_json, self.not_json, self.parameters
-        )
+    def summary(self) -> str:
+        """The first sentence of the help."""
+        return " ".join(self.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
 
     def call(self, given: Given, opening: Opening) -> Any:
         """Run it.

@@ -106,7 +106,7 @@ def _add_operation(api: FastAPI, operation: Operation) -> None:
             continue
         api.add_api_route(
             PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method],
-            summary=operation.description.summary,
+            summary=operation.summary,
             operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}", openapi_extra=extra,
             response_model=None, responses={"default": _FAILED}, response_description=_DONE,
         )  # fmt: skip
