@@ -170,6 +170,22 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
 
 
+def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: Api, tokens: dict[str, str]) -> None:
+    token = tokens["organizer"]
+    for given, code in (
+        ({"min_rating": "4.5"}, "invalid-value"), ({"min_rating": [1, 2, "x"]}, "invalid-value"),
+        ({"per": "passage"}, "invalid-value"), ({"queries": "perhaps"}, "invalid-value"),
+        ({"measures": "AP"}, "unknown-parameter"), ({"author": "olga"}, "unknown-parameter"),
+        ({"measure": "AP\ud800"}, "invalid-value"),
+    ):  # fmt: skip
+        status, content = api.ask("POST", "/api/v1/leaderboard", token, given)
+        assert (status, json.loads(content)["code"]) == (400, code), (given, content)
+    status, content = api.ask("POST", "/api/v1/judge/set", token, {"query_id": "q1"})
+    assert (status, json.loads(content)["code"]) == (400, "parameter-missing")
+    # Digits are also ids and names.
+    assert json.loads(api.ask("POST", "/api/v1/passages", token, {"words": 7})[1])["passages"] == []
+
+
 def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, tokens: dict[str, str]) -> None:
     against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
     asked: list[tuple[str, dict[str, object]]] = [

@@ -20,12 +20,13 @@ import pytest
 
 from exam_workbench import cli
 from exam_workbench.exchange import publications
-from exam_workbench.operations import every_operation
+from exam_workbench.operations import door, every_operation
 from exam_workbench.project import find_door, make_door, open_project
 from exam_workbench.project.doors import door_file
 from exam_workbench.server import running
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
+from tests.made.refusals import kept_failures
 from tests.made.requests import requested
 from tests.server.api import Api
 from tests.server.conftest import serve
@@ -64,6 +65,15 @@ def test_a_reading_command_prints_the_same_bytes_through_the_server(
     here = said(apart, words, capsysbinary)
     assert here[0] == 0
     assert said(held["read"], words, capsysbinary) == here
+
+
+def test_a_server_of_another_version_is_asked_nothing(
+    held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(door, "__version__", "0.0.1")
+    failures = kept_failures(monkeypatch)
+    code, output, _ = said(held["read"], ["status"], capsysbinary)
+    assert (code, output, [error.code for error in failures]) == (1, b"", ["version-mismatch"])
 
 
 def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
