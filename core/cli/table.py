@@ -81,11 +81,11 @@ def table_of(operations: Sequence[Operation]) -> str:
 
 
 def _record_of(one: Parameter) -> dict[str, Any]:
-    option = {name: value for name, value in vars(one.option).items() if value and name not in ("parse", "default")}
+    usual = vars(Option()) | {"parse": one.option.parse, "default": one.option.default}
+    option = {name: value for name, value in vars(one.option).items() if value != usual[name]}
     # The shell only shows it. Who runs the operation decides on some defaults.
     default = one.option.default() if one.option.default and not one.option.variable else one.default
     positional = {"positional": True} if one.option.positional else {}
-    return {
-        "name": one.name, "kind": one.kind.__name__.replace("PosixPath", "Path"), "many": one.many, "default": default,
-        "required": one.required, **positional, **option,
-    }  # fmt: skip
+    parts = {"name": one.name, "many": one.many, "default": default, "required": one.required}
+    kind = next(name for name, kind in KINDS.items() if kind is one.kind)
+    return parts | {"kind": kind} | positional | option

@@ -55,21 +55,26 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
 
     number = secrets.token_hex(16)
     shell = {
-        "author": given.get("author") or os.environ.get("EXAM_AUTHOR") or current_author(),
+        "author": given["author"] if "author" in given else os.environ.get("EXAM_AUTHOR") or current_author(),
         "number": number,
         "project": project,
         "terminal": sys.stderr.isatty(),
         "json": as_json,
     }
-    with ExitStack() as opened, httpx2.Client(base_url=f"{door.address}/api/v1/", timeout=None) as client:
+    with (
+        ExitStack() as opened,
+        httpx2.Client(base_url=f"{door.address}/api/v1/", timeout=None, trust_env=False) as client,
+    ):
         client.headers = {**authorization(door), "X-Exam-Shell": json.dumps(shell)}
         values, files = _parts(operation, given, opened)
         lines: Lines = queue.SimpleQueue()
 
         # What only reads is asked for by its address.
         reads = operation.may_read and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
-        # A form with a part at least, so that it always goes out in parts.
-        parts = [*((name, (None, value)) for name, value in values), *files] or [("", (None, ""))]
+        # File names in a form are escaped, each server in its own way. So the real names travel as a value.
+        names = {str(at): name for at, (_, name, _) in enumerate(files)}
+        parts: list[Any] = [("", (None, json.dumps(names))), *((name, (None, value)) for name, value in values)]
+        parts += [(parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)]
         request: dict[str, Any] = {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
 
         def ask() -> None:
@@ -87,14 +92,17 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
             with suppress(httpx2.HTTPError):
                 client.request(method, f"run/{number}", timeout=HEALTH_SECONDS)
 
-        threading.Thread(target=ask, daemon=True).start()
-        return _follow(lines, steer)
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        code = _follow(lines, steer)
+        asking.join(HEALTH_SECONDS)
+        return code
 
 
 def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
     """The values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
-    files: list[tuple[str, tuple[str, IO[bytes]]]] = []
+    files: list[tuple[str, str, IO[bytes]]] = []
     for one in operation.parameters:
         # Who is recorded is said of the shell, as without a server.
         value = None if one.name == "author" else given.get(one.name)
@@ -103,7 +111,7 @@ def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) 
             if one.option.file in ("read", "read if sent") and (
                 Path(name).is_file() or (one.option.stdin and name == "-")
             ):
-                files.append((one.name, (name, _opened(name, opened))))
+                files.append((one.name, name, _opened(name, opened)))
             else:
                 values.append((one.name, each.strftime(DATE) if isinstance(each, datetime) else name))
     return values, files

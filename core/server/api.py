@@ -152,7 +152,7 @@ async def _answer(operation: Operation, request: Request, visitor: Visitor) -> R
     if shell is None:
         return await whole(asked)
     if visitor.owner:
-        asked.author = visitor.name or str(shell.get("author") or asked.author)
+        asked.author = str(shell.get("author", asked.author))
         asked.named = str(shell.get("project") or "")
     asked.terminal, asked.as_json = bool(shell.get("terminal")), bool(shell.get("json"))
     return streamed(asked, visitor, shell["number"])

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel as Model
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -93,17 +93,29 @@ async def from_body(request: Request) -> tuple[Pairs, Files]:
         ) from error
     given: Pairs = []
     files: Files = {}
+    names = _names_of(form)
     for name, value in form.multi_items():
         if not isinstance(value, UploadFile):
             given.append((name, value))
             continue
         file = str(value.filename or "")
+        file = names.get(file, file)
         if file in files:
             raise InputError("duplicate-file-name", f"Two files are named '{file}'.", "Give each file its own name.")
         files[file] = value
         given.append((name, file))
-    # A form of parts has one at least.
-    return [pair for pair in given if pair != ("", "")], files
+    return [pair for pair in given if pair[0]], files
+
+
+def _names_of(form: FormData) -> dict[str, str]:
+    """The names of the files in the form of a shell, by those in its parts."""
+    try:
+        found = json.loads(str(form.get("", "{}")))
+        return {str(part): str(name) for part, name in found.items()}
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            "invalid-form", "The names of the files cannot be read.", "Send names in the parts."
+        ) from error
 
 
 async def _from_json(request: Request) -> Pairs:
