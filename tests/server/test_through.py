@@ -109,9 +109,10 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
     assert b"later" in said(changed, ["runs", "list"], capsysbinary)[1]
     newest = json.loads(said(changed, ["activity", "--limit", "1", "--json"], capsysbinary)[1])
     assert "anna" in json.dumps(newest)
-    unusual = 'läufe "2", 50 %\n.run'
-    Path(unusual).write_text("q1 Q0 p2 1 2.0 unusual\n", encoding="utf-8")
-    assert json.loads(said(changed, ["import", "runs", unusual, "--json"], capsysbinary)[1])["files"] == [unusual]
+    for number, unusual in enumerate(("läufe, 50 %.run", 'a "run"\n')):
+        Path(unusual).write_text(f"q1 Q0 p2 1 2.0 unusual{number}\n", encoding="utf-8")
+        imported = json.loads(said(changed, ["import", "runs", unusual, "--json"], capsysbinary)[1])
+        assert imported["counts"]["runs"] == 1 and (number or imported["files"] == [unusual])
     assert said(changed, ["judge", "set", "q1", "p1", "0", "--author", " "], capsysbinary)[0] == 2
     refused = said(changed, ["import", "runs", "broken.run"], capsysbinary)
     assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
