@@ -170,7 +170,8 @@ def item_categories(
     rows = []
     for scheme, of_items in by.items():
         every = [name for names in of_items.values() for name in names]
-        rows += [(scheme, name, every.count(name)) for name in sorted(set(every), key=lambda one: (-every.count(one), one))]
+        ordered = sorted(set(every), key=lambda one: (-every.count(one), one))
+        rows += [(scheme, name, every.count(name)) for name in ordered]
     return Output(by).table(("by", "category", "items"), rows)
 
 
