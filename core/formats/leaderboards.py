@@ -1,4 +1,4 @@
-"""Leaderboards of systems: RUBRIC's, plain TSV and JSON, and AutoJudge's long forms in; TSV, LaTeX and the forms out."""
+"""Leaderboards of systems: RUBRIC's, plain TSV and JSON in, TSV and LaTeX out, AutoJudge's long forms both ways."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ class _Places(NamedTuple):
     texts: list[int]
 
 
-def read_boards(
-    source: Source, report: Report, queries: Collection[str] = (), form: str | None = None
-) -> list[Board]:
+def read_boards(source: Source, report: Report, queries: Collection[str] = (), form: str | None = None) -> list[Board]:
     """Read leaderboards, one for every measure.
 
     Args:
@@ -99,8 +97,8 @@ def read_boards(
             under `orig_..._rank` become boards whose score is minus the rank; several tables with
             `min_rating` in their footers become several boards); or a table with a header, a run column
             and measures, each optionally followed by `<measure> std_error`; or a table with a column of queries, of
-            measures, or both, whose rows `all` are the board, or else the means over the queries; or one of `BOARD_FORMS`;
-            or a JSON map run -> score, or measure -> run -> score.
+            measures, or both, whose rows `all` are the board, or else the means over the queries; or one of
+            `BOARD_FORMS`; or a JSON map run -> score, or measure -> run -> score.
         report: takes refused lines, and notes on columns and rows that are left out.
         queries: known ids, which tell the columns of a long form apart if there is no header.
         form: one of `BOARD_FORMS`; for None it follows from the header, the known ids and the names of measures.
@@ -291,8 +289,8 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         if not names:
             raise Refused(
                 "header-missing",
-                "the first line has numbers, and it is unclear which columns hold runs, queries and measures;"
-                f" name the form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run, query, measure, value",
+                "the first line has numbers, and it is unclear which columns hold runs, queries and measures; name the"
+                f" form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run, query, measure, value",
             )
     elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
         # The header may have other words for some columns.
@@ -406,11 +404,12 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     for names in BOARD_FORMS.values():
         if len(names) == width and topics[names.index("query")]:
             run, measure = names.index("run") if "run" in names else 0, names.index("measure")
+            if measures[measure] and (width == 3 or standard[measure] or not standard[run]):
+                return list(names)
+            # Judgments have four columns, too, but a passage has fewer queries than a system with a measure.
             pairs = set(zip(columns[run], columns[measure], strict=True))
-            # Judgments have four columns, too: a system and a measure are named for more queries than a passage.
             judged = any(set(column) <= LITERALS for column in columns[:-1]) or 2 * len(pairs) > len(rows)
-            swapped = standard[run] and not standard[measure]
-            return [] if not measures[measure] and (width == 3 or judged) or (width == 4 and swapped) else list(names)
+            return [] if width == 3 or standard[run] or judged else list(names)
     return []
 
 
