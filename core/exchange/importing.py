@@ -625,7 +625,7 @@ IMPORTERS: dict[str, Importer] = {
         _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
     ),
     "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
-    "leaderboard": Importer(_leaderboard, NOTHING_LARGE),
+    "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
     ),

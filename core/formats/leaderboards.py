@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
@@ -278,9 +278,9 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         if len(header) != len(names):
             raise Refused("form-differs", f"the form {form} has {len(names)} columns; the file has {len(header)}")
         headless = is_number(header[names.index("value")])
-        held = [_hold_queries(set(column), queries) for column in zip(*rows, strict=False)]
-        if any(held) and not held[names.index("query")]:
-            raise Refused("form-differs", f"column {held.index(True) + 1} holds queries, but --form is {form}")
+        topics = [_hold_queries(set(column), queries) for column in zip(*rows, strict=False)]
+        if any(topics) and not topics[names.index("query")]:
+            raise Refused("form-differs", f"column {topics.index(True) + 1} holds queries, but --form is {form}")
     elif is_trec_eval_output(header):
         reason = "the file is trec_eval output for one run, not a leaderboard; import it with --form trec_eval"
         raise Refused("file-of-another-kind", reason)
@@ -295,6 +295,13 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
         # The header may have other words for some columns.
         names = _long_header(rows, queries)
+    if not names and "query" not in roles:
+        known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
+        others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
+        held = [at + 1 for at, column in others.items() if _hold_queries(set(column), queries)]
+        # Without a column of words these may be counts.
+        if held and not all(is_number(cell) for column in others.values() for cell in column):
+            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
     places = roles_of(names)
     if headless:
         table.rows.insert(0, (1, header))
@@ -383,34 +390,39 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     if width not in (3, 4, 6) or any(len(row) != width for row in rows):
         return []
     columns = list(zip(*rows, strict=True))
+    numbers = [all(map(is_number, column)) for column in columns]
+    measures = [all(map(MEASURE.fullmatch, column)) for column in columns]
     if width == 6:
-        ranked = all(map(MEASURE.fullmatch, columns[5])) and all(map(is_number, columns[4]))
+        ranked = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
         return list(BOARD_FORMS["ranking"]) if ranked else []
     topics = [_hold_queries(set(column), queries) for column in columns]
-    measures = [all(map(MEASURE.fullmatch, column)) for column in columns]
-    standard = [all(map(STANDARD.fullmatch, column)) for column in columns]
+    if any(not topics[at] and not queries.isdisjoint(column) for at, column in enumerate(columns[:-1])):
+        return []
     kinds = [
-        "query" if topics[at]
-        else "value" if all(map(is_number, column))
-        else "measure" if measures[at]
-        else "run"
-        for at, column in enumerate(columns)
+        "query" if topics[at] else "value" if numbers[at] else "measure" if measures[at] else "run"
+        for at in range(width)
     ]  # fmt: skip
+    standard = [any(map(STANDARD.fullmatch, column)) for column in columns]
     if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
         usual = tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")]
         return kinds if usual else []
-    if sum(topics[:-1]) != 1 or not all(map(is_number, columns[-1])):
+    if sum(topics[:-1]) != 1 or not numbers[-1]:
         return []
     for names in BOARD_FORMS.values():
         if len(names) == width and topics[names.index("query")]:
             run, measure = names.index("run") if "run" in names else 0, names.index("measure")
-            if measures[measure] and (width == 3 or standard[measure] or not standard[run]):
+            if standard[measure] or (measures[measure] and not standard[run]):
                 return list(names)
-            # Judgments have four columns, too, but a passage has fewer queries than a system with a measure.
-            pairs = set(zip(columns[run], columns[measure], strict=True))
-            judged = any(set(column) <= LITERALS for column in columns[:-1]) or 2 * len(pairs) > len(rows)
+            judged = _may_be_judgments(columns[run], columns[measure])
             return [] if width == 3 or standard[run] or judged else list(names)
     return []
+
+
+def _may_be_judgments(runs: Sequence[str], measures: Sequence[str]) -> bool:
+    """Whether rows may be judgments or a run, whose passages do not all have as many queries, as systems do."""
+    literal = any(set(column) <= LITERALS for column in (runs, measures))
+    times = set(Counter(zip(runs, measures, strict=True)).values())
+    return literal or len(times) > 1 or times == {1}
 
 
 def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:
