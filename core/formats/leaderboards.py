@@ -535,7 +535,9 @@ def _is_table(beginning: Beginning) -> bool:
     if TITLE.match(beginning.lines[0]):
         return True
     first, *rest = beginning.cells[:-1] or beginning.cells
-    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or layout_of(beginning):
+    # A run does not end with the names of measures.
+    ranked = layout_of(beginning) is not None and not all(MEASURE.fullmatch(row[-1]) for row in (first, *rest))
+    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or ranked:
         return False
     if any(map(is_number, first)):
         return bool(_long_header([first, *rest], frozenset()))

@@ -145,3 +145,88 @@ def test_shuffled_variants_are_read_right_or_refused() -> None:
     assert not wrong, (len(wrong), wrong[0])
     assert seen[True, "read"] + seen[True, "refused"] > VARIANTS / 2
     assert seen[True, "read"] >= 0.9 * (seen[True, "read"] + seen[True, "refused"]), seen
+
+
+BY_QUERY = {
+    "bm25": {"tea-1": 0.1, "tea-2": 0.9, "tea-3": 1 / 3},
+    "dense-2": {"tea-1": 0.5, "tea-2": 0.25, "tea-3": 0.1 + 0.2},
+}
+
+
+def written(form: str, measure: str = "nDCG@10", with_all: bool = True, runs: Sequence[str] = tuple(BY_QUERY)) -> str:
+    out = io.StringIO()
+    for run in runs:
+        by_query = BY_QUERY[run]
+        mean = [(run, "all", math.fsum(by_query.values()) / 3, 1)] if with_all else []
+        write_board_form(form, measure, [*((run, query, value, 1) for query, value in by_query.items()), *mean], out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", BOARD_FORMS)
+@pytest.mark.parametrize("with_all", [True, False])
+def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(form: str, with_all: bool) -> None:
+    runs = ["bm25"] if form == "trec_eval" else [*BY_QUERY]
+    text = written(form, with_all=with_all, runs=runs)
+    for given in (form, None):
+        (board,) = read(text, "bm25.txt", given)
+        assert {row.run: row.score for row in board.rows} == {
+            run: math.fsum(BY_QUERY[run].values()) / 3 for run in runs
+        }
+        assert board.measure == "nDCG@10" and board.per_query == {run: BY_QUERY[run] for run in runs}
+    if form == "jsonl" or (with_all and form != "trec_eval"):
+        assert detect(Source("bm25.txt", data=text.encode())) == "leaderboard"
+
+
+def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> None:
+    texts = {form: written(form, "AVG_GRADE", False) for form in ("tot", "ir_measures", "rag4reports")}
+    for form, text in texts.items():
+        assert [board.measure for board in read(text)] == ["AVG_GRADE"]
+        assert refused(text, known=[]) == ["header-missing"]
+        assert read(text, known=[], form=form) == read(text)
+        for other in texts.keys() - {form}:
+            assert refused(text, form=other) == ["form-differs"]
+    assert refused("run\ttopic\tmeasure\tvalue\n" + texts["tot"], form="tot") == ["form-differs"]
+    assert refused(texts["tot"], form="trec_eval") == refused(texts["tot"], form="jsonl") == ["form-differs"]
+    assert refused(written("jsonl"), form="tot") == ["form-differs"]
+    assert refused('{"run_id": "a", "topic_id": "tea-1", "measure": "AP", "value": 1}\n{"run_id": "a"}') == [
+        "column-missing"
+    ]
+    # trec_eval's summary of one run is read if it is asked for.
+    summary = "runid\tall\tbm25\nnum_q\tall\t3\nmap\tall\t0.25\n"
+    assert refused(summary, "x.txt") == ["file-of-another-kind"]
+    boards = {board.measure: board.rows for board in read(summary, "x.txt", "trec_eval")}
+    assert [(row.run, row.score) for row in boards["map"]] == [("x", 0.25)]
+
+
+def refused(text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES) -> list[str]:
+    """The codes of the refusals."""
+    report = Report()
+    read_boards(Source(name, data=text.encode()), report, known, form)
+    return [problem.code for problem in report.problems]
+
+
+def test_a_wide_table_with_a_repeated_system_is_refused() -> None:
+    for text in (
+        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
+        "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
+        "run\tquery\tcriterion\tscore\na\tx1\tm1\t0.1\na\tx1\tm2\t0.3\n",
+    ):  # fmt: skip
+        assert "duplicate-run" in refused(text), text
+
+
+def test_a_mean_that_differs_from_the_row_for_all_is_noted_and_the_row_counts() -> None:
+    report = Report()
+    text = written("tot", with_all=False) + "bm25\tnDCG@10\tamean\t0.75\ndense-2\tnDCG@10\tamean\t0.35\n"
+    (board,) = read_boards(Source("eval.txt", data=text.encode()), report, QUERIES)
+    assert {row.run: row.score for row in board.rows} == {"bm25": 0.75, "dense-2": 0.35}
+    assert [note.code for note in report.notes] == ["mean-differs"] and board.per_query == BY_QUERY
+
+
+def test_a_name_with_white_space_is_written_as_jsonl_only() -> None:
+    rows = [("my run", "tea-1", 0.5, 1)]
+    with pytest.raises(InputError) as caught:
+        write_board_form("tot", "AP", rows, io.StringIO())
+    assert caught.value.code == "blank-in-name"
+    out = io.StringIO()
+    write_board_form("jsonl", "AP", rows, out)
+    assert json.loads(out.getvalue())["run_id"] == "my run"
