@@ -121,17 +121,14 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
 
 def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
     """Run, query, score and rank there for every score by query, and each run's mean last, under `all`."""
-    by_query: dict[str, list[float]] = {query: [] for query in board.query_ids}
     own: dict[str, dict[str, float]] = {}
     for system in board.systems:
         # A skipped query that counts in the mean has score 0.
         skipped = dict.fromkeys(board.query_ids if system.queries == len(board.query_ids) else (), 0.0)
         own[system.run] = skipped | dict(board.per_query.get(system.run, {}))
-        for query, score in own[system.run].items():
-            by_query[query].append(score)
     for system in board.systems:
         for query, score in own[system.run].items():
-            yield system.run, query, score, 1 + sum(other > score for other in by_query[query])
+            yield system.run, query, score, 1 + sum(scores.get(query, score) > score for scores in own.values())
         yield system.run, "all", system.score, system.rank
 
 

@@ -506,10 +506,13 @@ def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) ->
         if twice := {row.run for row in before.rows}.intersection(row.run for row in board.rows):
             report.refuse(source.name, None, "duplicate-run", f"{first_few(sorted(twice))} is also in another file")
         by_query = {**before.per_query, **board.per_query}
-        known = by_query if len(by_query) == len(rows) else {}
-        boards[board.measure] = first, replace(before, rows=rows, per_query=known, apart=before.apart | board.apart)
-    several = len(boards) > 1
-    return [(source, replace(b, name=f"{name} {m}" if several else name)) for m, (source, b) in boards.items()]
+        boards[board.measure] = first, replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart)
+    # Only if they are known of every system can systems be compared over common queries.
+    return [
+        (source, replace(board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known))
+        for source, board in boards.values()
+        for known in [board.per_query if len(board.per_query) == len(board.rows) else {}]
+    ]
 
 
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:

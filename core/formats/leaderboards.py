@@ -45,8 +45,9 @@ BOARD_FORMS = {
     "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
 }
 """The columns of each long form; a file in the form trec_eval holds one run, which has the file's name."""
-LONG = {"run", "query", "measure", "score"}
-"""The roles of the keys that a record in the form jsonl has."""
+KEYS = ("run_id", "topic_id", "measure", "value")
+LONG = roles_of(KEYS).keys()
+"""The keys of a record in the form jsonl, and their roles: a record may have other keys of the same roles."""
 STANDARD = re.compile(
     r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
     re.IGNORECASE,
@@ -111,8 +112,9 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
     found: list[tuple[Board, str]] = []
     in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
     if filled and form and in_json != (form == "jsonl"):
-        reason = f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
-        report.refuse(source.name, None, "form-differs", reason)
+        report.refuse(
+            source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
+        )
     elif in_json and (form or is_record(Beginning.of(source))):
         with refusing(report, source.name, None):
             found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
@@ -159,18 +161,17 @@ def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, flo
         InputError: a name has white space, which separates the columns of the form.
     """
     for run, query, value, rank in rows:
-        if form == "jsonl":
-            record = {"run_id": run, "topic_id": query, "measure": measure, "value": value}
-            out.write(json.dumps(record, ensure_ascii=False) + "\n")
-            continue
-        for name in (run, query, measure):
-            if name.split() != [name]:
-                raise InputError(
-                    "blank-in-name", f"The name {name!r} has white space, which the form {form} cannot hold.",
-                    "Use --form jsonl.",
-                )  # fmt: skip
-        cells = {"run": run, "query": query, "measure": measure, "value": repr(value), "Q0": "Q0", "rank": str(rank)}
-        out.write("\t".join(cells[name] for name in BOARD_FORMS[form]) + "\n")
+        blank = [name for name in (run, query, measure) if name.split() != [name]]
+        if blank and form != "jsonl":
+            raise InputError(
+                "blank-in-name",
+                f"The name {blank[0]!r} has white space, which the form {form} cannot hold.",
+                "Use --form jsonl.",
+            )
+        cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
+        line = [cells[name] for name in BOARD_FORMS[form]]
+        in_json = json.dumps(dict(zip(KEYS, line, strict=False)), ensure_ascii=False)
+        out.write((in_json if form == "jsonl" else "\t".join(map(str, line))) + "\n")
 
 
 def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None:
@@ -257,10 +258,9 @@ def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Tab
             places = roles_of(list(record))
             if missing := LONG - places.keys():
                 raise Refused("column-missing", f"the record has no {first_few(sorted(missing))}")
-            values = list(record.values())
+            values = ["" if value is None else value for value in record.values()]
             ids = [good_id(values[places[role]], role) for role in ("run", "query", "measure")]
-            value = values[places["score"]]
-            table.rows.append((number, [*ids, "" if value is None else str(value)]))
+            table.rows.append((number, [*ids, str(values[places["score"]])]))
     return table
 
 
@@ -282,8 +282,10 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         if any(topics) and not topics[names.index("query")]:
             raise Refused("form-differs", f"column {topics.index(True) + 1} holds queries, but --form is {form}")
     elif is_trec_eval_output(header):
-        reason = "the file is trec_eval output for one run, not a leaderboard; import it with --form trec_eval"
-        raise Refused("file-of-another-kind", reason)
+        raise Refused(
+            "file-of-another-kind",
+            "the file is trec_eval output for one run, not a leaderboard; import it with --form trec_eval",
+        )
     elif headless := any(map(is_number, header)):
         names = _long_header([header, *rows], queries)
         if not names:
@@ -295,21 +297,19 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
         # The header may have other words for some columns.
         names = _long_header(rows, queries)
-    if not names and "query" not in roles:
+    if not names:
         known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
         others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
-        held = [at + 1 for at, column in others.items() if _hold_queries(set(column), queries)]
+        held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
         # Without a column of words these may be counts.
         if held and not all(is_number(cell) for column in others.values() for cell in column):
             raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
-    places = roles_of(names)
+        return
     if headless:
         table.rows.insert(0, (1, header))
-    elif any(places.get(role) != at for role, at in roles.items() if role in LONG):
+    elif any(roles_of(names).get(role) != at for role, at in roles.items() if role in LONG):
         if form:
             raise Refused("form-differs", f"the header {', '.join(header)} contradicts --form {form}")
-        return
-    if not names:
         return
     # A rank within a query is no rank on the board.
     table.header = ["" if name in ("Q0", "rank") else name for name in names]
@@ -393,8 +393,9 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     numbers = [all(map(is_number, column)) for column in columns]
     measures = [all(map(MEASURE.fullmatch, column)) for column in columns]
     if width == 6:
-        ranked = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
-        return list(BOARD_FORMS["ranking"]) if ranked else []
+        # Runs have six columns, too.
+        told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
+        return list(BOARD_FORMS["ranking"] if told else ())
     topics = [_hold_queries(set(column), queries) for column in columns]
     if any(not topics[at] and not queries.isdisjoint(column) for at, column in enumerate(columns[:-1])):
         return []
@@ -404,25 +405,21 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     ]  # fmt: skip
     standard = [any(map(STANDARD.fullmatch, column)) for column in columns]
     if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
-        usual = tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")]
-        return kinds if usual else []
+        return kinds if tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")] else []
     if sum(topics[:-1]) != 1 or not numbers[-1]:
         return []
     for names in BOARD_FORMS.values():
         if len(names) == width and topics[names.index("query")]:
             run, measure = names.index("run") if "run" in names else 0, names.index("measure")
-            if standard[measure] or (measures[measure] and not standard[run]):
-                return list(names)
-            judged = _may_be_judgments(columns[run], columns[measure])
-            return [] if width == 3 or standard[run] or judged else list(names)
+            told = measures[measure] or (width == 4 and not _may_be_judgments(columns[run], columns[measure]))
+            return list(names) if standard[measure] or (told and not standard[run]) else []
     return []
 
 
 def _may_be_judgments(runs: Sequence[str], measures: Sequence[str]) -> bool:
     """Whether rows may be judgments or a run, whose passages do not all have as many queries, as systems do."""
-    literal = any(set(column) <= LITERALS for column in (runs, measures))
     times = set(Counter(zip(runs, measures, strict=True)).values())
-    return literal or len(times) > 1 or times == {1}
+    return len(times) > 1 or times == {1} or set(runs) <= LITERALS or set(measures) <= LITERALS
 
 
 def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:

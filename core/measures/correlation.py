@@ -141,8 +141,8 @@ def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, f
             raise unknown_name("unknown-correlation", "correlation", name, [*_COEFFICIENTS, "kendall@10"])
         best = sorted(systems, key=lambda system: -b[system])[: int(depth) if at else None]
         x, y = (_scores(board, sorted(best))[None] for board in (a, b))
-        value = rank_correlations(base, x, y)[0] if len(best) >= _NEEDED else np.nan
-        found[name] = None if np.isnan(value) else float(value)
+        value = float(rank_correlations(base, x, y)[0]) if len(best) >= _NEEDED else np.nan
+        found[name] = None if np.isnan(value) else value
     return found
 
 
@@ -342,9 +342,9 @@ def _tau_ap(x: Array, y: Array) -> Array:
 
 
 def _tau_ap_b(x: Array, y: Array) -> Array:
-    above_x, above_y = (_above(board) > 0 for board in (x, y))
-    both = above_x & above_y
-    return _ratio((_mean_share(both, above_x) + _mean_share(both, above_y)) / 2, np.ones(len(x)), x, y)
+    above_x, above_y = _above(x) > 0, _above(y) > 0
+    shares = _mean_share(above_x & above_y, above_x) + _mean_share(above_x & above_y, above_y)
+    return _ratio(shares / 2, np.ones(len(x)), x, y)
 
 
 def _tau_gap(x: Array, y: Array) -> Array:

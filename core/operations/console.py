@@ -131,8 +131,8 @@ def beside(written: str, ending: str) -> str:
     """The path of a further file that lies next to a written one, under its name with another ending."""
     if (host := guest()) is None:
         return str(Path(written).with_suffix(ending))
-    name = next(name for name, path in host.outputs.items() if str(path) == str(written))
-    return str(host.place(str(Path(name).with_suffix(ending)), True))
+    (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
+    return str(host.place(str(named.with_suffix(ending)), True))
 
 
 GZIP = b"\x1f\x8b"

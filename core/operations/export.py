@@ -199,8 +199,8 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
     if asked.form is None:
         return make(board).encode()
     content, measures = board_in_form(board, asked.form)
-    named = {} if asked.output == "-" else {beside(asked.output, ".measures.yml"): measures}
-    deliver({**named, asked.output: content})
+    if asked.output != "-":
+        deliver({beside(asked.output, ".measures.yml"): measures, asked.output: content})
     return content
 
 

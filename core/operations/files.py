@@ -90,16 +90,13 @@ def import_(
             )
         _import_project(files[0], opening.path, as_json)
         return
-    if gold and kind != "responses":
-        raise InputError(
-            "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
-        )
-    if form and kind != "leaderboard":
-        raise InputError(
-            "options-exclude-each-other",
-            f"--form cannot be combined with {kind}.",
-            "Use exam import leaderboard --form.",
-        )
+    for option, value, wanted in (("--gold", gold, "responses"), ("--form", form, "leaderboard")):
+        if value and kind != wanted:
+            raise InputError(
+                "options-exclude-each-other",
+                f"{option} cannot be combined with {kind}.",
+                f"Use exam import {wanted} {option}.",
+            )
     if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
         raise InputError(
             "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."

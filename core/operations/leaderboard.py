@@ -156,8 +156,11 @@ def correlate(
     """Correlate a leaderboard with the official leaderboard."""
     found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries)
     result = found.correlation
-    further = correlate_by(correlation, found.board.scores, found.official.scores)
-    further = {name: None if result.undefined else value for name, value in further.items() if name not in vars(result)}
+    further = {
+        name: None if result.undefined else value
+        for name, value in correlate_by(correlation, found.board.scores, found.official.scores).items()
+        if name not in vars(result)
+    }
     output = Output(found.as_dict() | further)
     output.line(
         f"{found.board.measure} ({found.board.source}) against {found.official.measure} ({found.official.source})."
