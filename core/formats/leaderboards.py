@@ -550,8 +550,8 @@ def _is_table(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="leaderboard",
     title="Leaderboard",
-    what="leaderboard of systems, wide or by query: a table with a header, or JSON",
-    extensions=("tsv", "json"),
+    what="leaderboard of systems, wide or by query: a table, JSON, or JSONL with run_id, topic_id, measure and value",
+    extensions=("tsv", "txt", "json", "jsonl"),
     read=read_boards,
     write=write_board_tsv,
     looks_like={
