@@ -390,20 +390,21 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     if width not in (3, 4, 6) or any(len(row) != width for row in rows):
         return []
     columns = list(zip(*rows, strict=True))
-    numbers = [all(map(is_number, column)) for column in columns]
-    measures = [all(map(MEASURE.fullmatch, column)) for column in columns]
+    cells = [set(column) for column in columns]
+    numbers = [all(map(is_number, each)) for each in cells]
+    measures = [all(map(MEASURE.fullmatch, each)) for each in cells]
     if width == 6:
         # Runs have six columns, too.
         told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
         return list(BOARD_FORMS["ranking"] if told else ())
-    topics = [_hold_queries(set(column), queries) for column in columns]
-    if any(not topics[at] and not queries.isdisjoint(column) for at, column in enumerate(columns[:-1])):
+    topics = [_hold_queries(each, queries) for each in cells]
+    if any(not topics[at] and not queries.isdisjoint(each) for at, each in enumerate(cells[:-1])):
         return []
     kinds = [
         "query" if topics[at] else "value" if numbers[at] else "measure" if measures[at] else "run"
         for at in range(width)
     ]  # fmt: skip
-    standard = [any(map(STANDARD.fullmatch, column)) for column in columns]
+    standard = [any(map(STANDARD.fullmatch, each)) for each in cells]
     if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
         return kinds if tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")] else []
     if sum(topics[:-1]) != 1 or not numbers[-1]:
