@@ -7,7 +7,7 @@ from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
 from .demo import is_demo, make_demo
 from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
-from .exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
+from .exporting import bank_csv, bank_jsonl, board_in_form, board_json, board_latex, board_tsv, graded_file, qrels
 from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from .parquet.project import export_project, import_project
@@ -32,6 +32,7 @@ __all__ = [
     "Publication",
     "bank_csv",
     "bank_jsonl",
+    "board_in_form",
     "board_json",
     "board_latex",
     "board_tsv",

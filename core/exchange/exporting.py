@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from collections.abc import Iterator
 from itertools import islice
 
 from .. import bank
 from ..catalogue import how_to_grade
 from ..errors import InputError
-from ..formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
+from ..formats import (
+    Source,
+    TableRow,
+    graded,
+    question_bank,
+    trec_qrels,
+    write_board_form,
+    write_board_latex,
+    write_board_tsv,
+)
 from ..labels import Policy, basis, label_qrels
 from ..leaderboard import Leaderboard
+from ..locations import is_reserved
 from ..project import Project, find_source, judgments, sources
 from ..text import written_text
 from .graded_export import graded_queries
+from .zipping import zipped
 
 
 def qrels(
@@ -80,6 +93,43 @@ def board_json(board: Leaderboard) -> str:
 def board_latex(board: Leaderboard) -> str:
     """A leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries."""
     return written_text(write_board_latex, board.measure, _board_rows(board))
+
+
+def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
+    """A leaderboard in one of the forms of AutoJudge, and its measures as YAML.
+
+    Args:
+        form: one of `BOARD_FORMS`; for trec_eval the content is a zip with a file for each run.
+
+    Raises:
+        InputError: a name cannot be written in the form.
+    """
+    measures = f"measures:\n- name: {json.dumps(board.measure, ensure_ascii=False)}\n  dtype: float\n".encode()
+    rows = list(_rows_by_query(board))
+    if form != "trec_eval":
+        return written_text(write_board_form, form, board.measure, rows).encode(), measures
+    files: dict[str, bytes] = {}
+    for run in board.scores:
+        if Source(run).stem != run or not re.fullmatch(r"[\w+-][\w.+-]*", run) or is_reserved(run):
+            raise InputError(
+                "run-not-a-file-name", f"The run {run!r} cannot be the name of a file.", "Use another --form."
+            )
+        own = [row for row in rows if row[0] == run]
+        files[run] = written_text(write_board_form, form, board.measure, own).encode()
+    return zipped(files), measures
+
+
+def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
+    """Run, query, score and rank there for every score by query, and each run's mean last, under `all`."""
+    own: dict[str, dict[str, float]] = {}
+    for system in board.systems:
+        # A skipped query that counts in the mean has score 0.
+        skipped = dict.fromkeys(board.query_ids if system.queries == len(board.query_ids) else (), 0.0)
+        own[system.run] = skipped | dict(board.per_query.get(system.run, {}))
+    for system in board.systems:
+        for query, score in own[system.run].items():
+            yield system.run, query, score, 1 + sum(scores.get(query, score) > score for scores in own.values())
+        yield system.run, "all", system.score, system.rank
 
 
 def _board_rows(board: Leaderboard) -> list[TableRow]:

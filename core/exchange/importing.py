@@ -70,19 +70,22 @@ class Options:
     """How to import.
 
     Args:
-        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Of an
-            exam the query that its items belong to; of samples of lm-evaluation-harness the student.
+        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Several
+            files of leaderboards become one under it. Of an exam the query that its items belong to; of samples of
+            lm-evaluation-harness the student.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
         gold: whether responses are the gold texts, one a query, and no system's.
         replace: whether what the project has of the same names may give way.
+        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is told from the file.
     """
 
     source: str | None = None
     skip_unknown: bool = False
     gold: bool = False
     replace: bool = False
+    form: str | None = None
 
 
 @dataclass(frozen=True)
@@ -470,16 +473,21 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
 
 
 def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    found = []
-    for source in sources:
-        proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
-        for board in read_boards(source, report):
-            name = (options.source or proposed) + board.name.removeprefix(proposed)
-            found.append((source, replace(board, name=name)))
-
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        # Queries of the same import count as known, too, and such files are small.
+        known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
+        found = []
+        for source in sources:
+            proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
+            for board in read_boards(source, report, known, options.form):
+                name = (options.source or proposed) + board.name.removeprefix(proposed)
+                found.append((source, replace(board, name=name)))
+        if options.source and len(sources) > 1:
+            found = _joined(found, options.source, report)
         for source, board in found:
             _check_systems(cursor, source, board, report)
+        report.raise_if_refused(_MEND)
+        for _, board in found:
             write_board(cursor, board, keeper)
         systems = {row.run for _, board in found for row in board.rows}
         values = sum(map(len, (scores for _, board in found for scores in board.per_query.values())))
@@ -487,6 +495,24 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
         return counts | ({"values by query": values} if values else {})
 
     return write
+
+
+def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
+    """The boards of several files as one board for each measure; a system may be in one of the files only."""
+    boards: dict[str, tuple[Source, Board]] = {}
+    for source, board in found:
+        first, before = boards.setdefault(board.measure, (source, replace(board, rows=[], per_query={})))
+        rows = [*before.rows, *board.rows]
+        if twice := {row.run for row in before.rows}.intersection(row.run for row in board.rows):
+            report.refuse(source.name, None, "duplicate-run", f"{first_few(sorted(twice))} is also in another file")
+        by_query = {**before.per_query, **board.per_query}
+        boards[board.measure] = first, replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart)
+    # Only if they are known of every system can systems be compared over common queries.
+    return [
+        (source, replace(board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known))
+        for source, board in boards.values()
+        for known in [board.per_query if len(board.per_query) == len(board.rows) else {}]
+    ]
 
 
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
@@ -602,7 +628,7 @@ IMPORTERS: dict[str, Importer] = {
         _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
     ),
     "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
-    "leaderboard": Importer(_leaderboard, NOTHING_LARGE),
+    "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
     ),

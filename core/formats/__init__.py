@@ -10,7 +10,7 @@ from .batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_repl
 from .detecting import detect, looked_for, unrecognised
 from .exam import ExamItem, item_id
 from .kinds import KINDS_OF_FILE
-from .leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
+from .leaderboards import BOARD_FORMS, TableRow, read_boards, write_board_form, write_board_latex, write_board_tsv
 from .lm_eval import read_samples
 from .question_bank import BankFile, read_bank
 from .responses import read_responses
@@ -21,6 +21,7 @@ from .trec_qrels import LARGEST
 from .trec_run import RunLine, name_runs, read_run_lines
 
 __all__ = [
+    "BOARD_FORMS",
     "KINDS_OF_FILE",
     "LARGEST",
     "PARQUET",
@@ -66,6 +67,7 @@ __all__ = [
     "trec_qrels",
     "trec_run",
     "unrecognised",
+    "write_board_form",
     "write_board_latex",
     "write_board_tsv",
     "write_calls",

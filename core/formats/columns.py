@@ -63,7 +63,8 @@ _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
 _LEAF = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*-?\d')
 _NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
 ORDER = "the columns do not seem to be in TREC's order; add a header that names them"
-_LITERALS = {"0", "Q0", "q0"}
+LITERALS = {"0", "Q0", "q0"}
+"""Cells of the second column of judgments and runs."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,10 @@ def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names:
 def _doubt(rows: list[list[str]], width: int) -> str:
     """Why columns without a header do not seem to stand in TREC's order; empty if they do."""
     query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
-    fixed = set(literal) <= _LITERALS
+    fixed = set(literal) <= LITERALS
     # The last column is the tag of a run; judgments may all be 0.
     others = (query, passage, rest[-1]) if width > 4 or len(set(literal)) > 1 else (query, passage)
-    if not fixed and any(set(column) <= _LITERALS for column in others):
+    if not fixed and any(set(column) <= LITERALS for column in others):
         return ORDER
     if width == 4:
         small = all(INTEGER.fullmatch(cell) and abs(int(cell)) <= USUAL for cell in passage)

@@ -1,18 +1,20 @@
-"""Leaderboards of systems: RUBRIC's and plain TSV and JSON in, TSV and LaTeX out."""
+"""Leaderboards of systems: RUBRIC's, plain TSV and JSON in, TSV and LaTeX out, AutoJudge's long forms both ways."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
-from ..errors import Report
+from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed
 from ..text import first_few
 from ..types import Board, BoardRow
-from .columns import MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
+from .columns import LITERALS, MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
 from .file_kind import Beginning, FileKind
 from .source import (
     SMALL,
@@ -25,6 +27,7 @@ from .source import (
     header_of,
     is_number,
     open_lines,
+    parse_object,
     parse_pairs,
     refusing,
     said_cell,
@@ -33,6 +36,23 @@ from .source import (
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written board: rank, run, score, standard error, number of queries."""
 
+BOARD_FORMS = {
+    "trec_eval": ("measure", "query", "value"),
+    "tot": ("run", "measure", "query", "value"),
+    "ir_measures": ("run", "query", "measure", "value"),
+    "rag4reports": ("query", "run", "measure", "value"),
+    "jsonl": ("run", "query", "measure", "value"),
+    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
+}
+"""The columns of each long form; a file in the form trec_eval holds one run, which has the file's name."""
+KEYS = ("run_id", "topic_id", "measure", "value")
+LONG = roles_of(KEYS).keys()
+"""The keys of a record in the form jsonl, and their roles: a record may have other keys of the same roles."""
+STANDARD = re.compile(
+    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
+    re.IGNORECASE,
+)
+"""Names of measures that are hardly ever names of systems."""
 STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re.IGNORECASE)
 ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
 FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
@@ -70,7 +90,7 @@ class _Places(NamedTuple):
     texts: list[int]
 
 
-def read_boards(source: Source, report: Report) -> list[Board]:
+def read_boards(source: Source, report: Report, queries: Collection[str] = (), form: str | None = None) -> list[Board]:
     """Read leaderboards, one for every measure.
 
     Args:
@@ -78,9 +98,11 @@ def read_boards(source: Source, report: Report) -> list[Board]:
             under `orig_..._rank` become boards whose score is minus the rank; several tables with
             `min_rating` in their footers become several boards); or a table with a header, a run column
             and measures, each optionally followed by `<measure> std_error`; or a table with a column of queries, of
-            measures, or both, whose rows `all` are the board, or else the means over the queries; or a JSON map
-            run -> score, or measure -> run -> score.
+            measures, or both, whose rows `all` are the board, or else the means over the queries; or one of
+            `BOARD_FORMS`; or a JSON map run -> score, or measure -> run -> score.
         report: takes refused lines, and notes on columns and rows that are left out.
+        queries: known ids, which tell the columns of a long form apart if there is no header.
+        form: one of `BOARD_FORMS`; for None it follows from the header, the known ids and the names of measures.
 
     Returns:
         Boards in file order, named by the file, and by the measure where it has several.
@@ -88,7 +110,15 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     lines = list(open_lines(source, report, Limits(SMALL)))
     filled = [(number, line) for number, line in lines if line and not line.isspace()]
     found: list[tuple[Board, str]] = []
-    if filled and filled[0][1].lstrip().startswith("{"):
+    in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
+    if filled and form and in_json != (form == "jsonl"):
+        report.refuse(
+            source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
+        )
+    elif in_json and (form or is_record(Beginning.of(source))):
+        with refusing(report, source.name, None):
+            found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
+    elif in_json:
         with refusing(report, source.name, filled[0][0]):
             found = [(board, "") for board in _of_json(source, lines, report)]
     else:
@@ -96,6 +126,7 @@ def read_boards(source: Source, report: Report) -> list[Board]:
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
             with refusing(report, source.name, None):
+                _name_columns(table, frozenset(queries), form)
                 found += [(board, suffix) for board in _of_table(table, source, report)]
     found = [(board, suffix) for board, suffix in found if board.rows]
     report.require(found, source.name, "leaderboard")
@@ -112,6 +143,35 @@ def read_boards(source: Source, report: Report) -> list[Board]:
 def is_trec_eval_output(cells: list[str]) -> bool:
     """Whether a first line is of trec_eval's own output: measure, query or `all`, value."""
     return len(cells) == 3 and cells[0].strip() in ("runid", "num_q") and cells[1].strip() == "all"
+
+
+def is_record(beginning: Beginning | None) -> bool:
+    """Whether a first line is a record in the form jsonl."""
+    return beginning is not None and roles_of(list(beginning.keys)).keys() >= LONG
+
+
+def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, float, int]], out: TextIO) -> None:
+    """Write values by query in a long form, which `read_boards` reads.
+
+    Args:
+        form: one of `BOARD_FORMS`; trec_eval has no column for the run.
+        rows: (run, query or `all`, value, rank of the run there).
+
+    Raises:
+        InputError: a name has white space, which separates the columns of the form.
+    """
+    for run, query, value, rank in rows:
+        blank = [name for name in (run, query, measure) if name.split() != [name]]
+        if blank and form != "jsonl":
+            raise InputError(
+                "blank-in-name",
+                f"The name {blank[0]!r} has white space, which the form {form} cannot hold.",
+                "Use --form jsonl.",
+            )
+        cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
+        line = [cells[name] for name in BOARD_FORMS[form]]
+        in_json = json.dumps(dict(zip(KEYS, line, strict=False)), ensure_ascii=False)
+        out.write((in_json if form == "jsonl" else "\t".join(map(str, line))) + "\n")
 
 
 def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None:
@@ -169,7 +229,8 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
         with refusing(report, file, number):
             separator = header_of(line)[0] if separator is None else separator
             cells = cells_of(line, separator)
-        if not any(cells):
+        if not any(cells) or (len(cells) == 3 and cells[:2] == ["runid", "all"]):
+            # The second is trec_eval's own line with the tag of the run.
             continue
         first = cells[0].lower()
         if table is None or (first == "method" and table.header[0].lower() == "method"):
@@ -188,19 +249,75 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
         yield table
 
 
+def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Table:
+    """The records of the form jsonl as a table."""
+    table = _Table(list(BOARD_FORMS["jsonl"]))
+    for number, line in lines:
+        with refusing(report, file, number):
+            record = parse_object(line)
+            places = roles_of(list(record))
+            if missing := LONG - places.keys():
+                raise Refused("column-missing", f"the record has no {first_few(sorted(missing))}")
+            values = ["" if value is None else value for value in record.values()]
+            ids = [good_id(values[places[role]], role) for role in ("run", "query", "measure")]
+            table.rows.append((number, [*ids, str(values[places["score"]])]))
+    return table
+
+
+def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> None:
+    """Give a table in a long form the header of the form; its first line becomes a row if it is none.
+
+    Raises:
+        Refused: the columns cannot be told apart, or contradict the form.
+    """
+    header, roles = table.header, roles_of(table.header)
+    rows = [cells for _, cells in table.rows]
+    names: list[str] = []
+    if form:
+        names = list(BOARD_FORMS[form])
+        if len(header) != len(names):
+            raise Refused("form-differs", f"the form {form} has {len(names)} columns; the file has {len(header)}")
+        headless = is_number(header[names.index("value")])
+        topics = [_hold_queries(set(column), queries) for column in zip(*rows, strict=False)]
+        if any(topics) and not topics[names.index("query")]:
+            raise Refused("form-differs", f"column {topics.index(True) + 1} holds queries, but --form is {form}")
+    elif is_trec_eval_output(header):
+        raise Refused(
+            "file-of-another-kind",
+            "the file is trec_eval output for one run, not a leaderboard; import it with --form trec_eval",
+        )
+    elif headless := any(map(is_number, header)):
+        names = _long_header([header, *rows], queries)
+        if not names:
+            raise Refused(
+                "header-missing",
+                "the first line has numbers, and it is unclear which columns hold runs, queries and measures; name the"
+                f" form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run, query, measure, value",
+            )
+    elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
+        # The header may have other words for some columns.
+        names = _long_header(rows, queries)
+    if not names:
+        known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
+        others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
+        held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
+        # Without a column of words these may be counts.
+        if held and not all(is_number(cell) for column in others.values() for cell in column):
+            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
+        return
+    if headless:
+        table.rows.insert(0, (1, header))
+    elif any(roles_of(names).get(role) != at for role, at in roles.items() if role in LONG):
+        if form:
+            raise Refused("form-differs", f"the header {', '.join(header)} contradicts --form {form}")
+        return
+    # A rank within a query is no rank on the board.
+    table.header = ["" if name in ("Q0", "rank") else name for name in names]
+
+
 def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     file = source.name
     header = [rearmed(cell) for cell in table.header]
-    if is_trec_eval_output(header):
-        raise Refused("file-of-another-kind", "the file is trec_eval output for one run, not a leaderboard")
-    if any(map(is_number, header)):
-        header = _long_header([header, *(cells for _, cells in table.rows)])
-        if not header:
-            raise Refused(
-                "header-missing",
-                "the first line has numbers; it must name the columns, such as run, query, measure and value",
-            )
-        table.rows.insert(0, (1, table.header))
     roles = roles_of(header)
     if len(header) < 2:
         raise Refused("not-a-table", "the file is neither JSON nor a table in tab-separated columns")
@@ -252,6 +369,10 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
                 "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); name one of them value"
             )
     measures = list(dict.fromkeys(row.measure for row in rows))
+    named = any(MEASURE.fullmatch(header[at]) for at in values if at != roles.get("score"))
+    if query_at >= 0 or not named or min(Counter(row.run for row in rows).values(), default=1) > 1:
+        # In a long table systems occur more than once, whatever its header calls the columns.
+        texts = []
     for at in values:
         for measure in measures:
             of_measure = [row for row in rows if row.measure == measure]
@@ -259,26 +380,52 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             yield _board(measure or header[at], places, of_measure, file, report)
 
 
-def _long_header(rows: list[list[str]]) -> list[str]:
+def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     """The names of the columns of a table without a header, which says a system's scores by query and measure.
 
-    Nothing if it is not clear which column is which: measures are known by their names, queries by a row for all.
+    Nothing if it is not clear which column is which. Queries are known by their ids or by a row for all, measures by
+    their names. If names do not decide, the place of the queries does, for each form has them in another.
     """
     width = len(rows[0])
     if width not in (3, 4, 6) or any(len(row) != width for row in rows):
         return []
     columns = list(zip(*rows, strict=True))
+    cells = [set(column) for column in columns]
+    numbers = [all(map(is_number, each)) for each in cells]
+    measures = [all(map(MEASURE.fullmatch, each)) for each in cells]
     if width == 6:
-        ranked = all(map(MEASURE.fullmatch, columns[5])) and all(map(is_number, columns[4]))
-        return ["query", "Q0", "run", "rank", "value", "measure"] if ranked else []
+        # Runs have six columns, too.
+        told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
+        return list(BOARD_FORMS["ranking"] if told else ())
+    topics = [_hold_queries(each, queries) for each in cells]
+    if any(not topics[at] and not queries.isdisjoint(each) for at, each in enumerate(cells[:-1])):
+        return []
     kinds = [
-        "value" if all(map(is_number, column))
-        else "measure" if all(map(MEASURE.fullmatch, column))
-        else "query" if not set(column).isdisjoint(MEANS)
-        else "run"
-        for column in columns
+        "query" if topics[at] else "value" if numbers[at] else "measure" if measures[at] else "run"
+        for at in range(width)
     ]  # fmt: skip
-    return kinds if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]) else []
+    standard = [any(map(STANDARD.fullmatch, each)) for each in cells]
+    if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
+        return kinds if tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")] else []
+    if sum(topics[:-1]) != 1 or not numbers[-1]:
+        return []
+    for names in BOARD_FORMS.values():
+        if len(names) == width and topics[names.index("query")]:
+            run, measure = names.index("run") if "run" in names else 0, names.index("measure")
+            told = measures[measure] or (width == 4 and not _may_be_judgments(columns[run], columns[measure]))
+            return list(names) if standard[measure] or (told and not standard[run]) else []
+    return []
+
+
+def _may_be_judgments(runs: Sequence[str], measures: Sequence[str]) -> bool:
+    """Whether rows may be judgments or a run, whose passages do not all have as many queries, as systems do."""
+    times = set(Counter(zip(runs, measures, strict=True)).values())
+    return len(times) > 1 or times == {1} or set(runs) <= LITERALS or set(measures) <= LITERALS
+
+
+def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:
+    """Whether most of the cells of a column are known queries, or one is the row for all."""
+    return not cells.isdisjoint(MEANS) or 2 * len(cells & queries) > len(cells)
 
 
 def _error_column(header: list[str], at: int) -> int | None:
@@ -316,7 +463,7 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
                     "unknown-score",
                     f"{measure} is unknown (nan); the run is left out of this leaderboard",
                 )
-            elif query and query not in MEANS:
+            elif query and query.lower() not in MEANS:
                 per_query.setdefault(run, {}).setdefault(query, score)
             elif run in board:
                 report.remark(
@@ -386,10 +533,12 @@ def _is_table(beginning: Beginning) -> bool:
     if TITLE.match(beginning.lines[0]):
         return True
     first, *rest = beginning.cells[:-1] or beginning.cells
-    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or layout_of(beginning):
+    # A run does not end with the names of measures.
+    ranked = layout_of(beginning) is not None and not all(MEASURE.fullmatch(row[-1]) for row in (first, *rest))
+    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or ranked:
         return False
     if any(map(is_number, first)):
-        return bool(_long_header([first, *rest]))
+        return bool(_long_header([first, *rest], frozenset()))
     # Cells that white space separates have to be the same number in each row, or it would be any text.
     even = "\t" in beginning.lines[0] or len({len(row) for row in (first, *rest)}) == 1
     roles = roles_of(first)
@@ -402,9 +551,13 @@ def _is_table(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="leaderboard",
     title="Leaderboard",
-    what="leaderboard of systems, wide or by query: a table with a header, or JSON",
-    extensions=("tsv", "json"),
+    what="leaderboard of systems, wide or by query: a table, JSON, or JSONL with run_id, topic_id, measure and value",
+    extensions=("tsv", "txt", "json", "jsonl"),
     read=read_boards,
     write=write_board_tsv,
-    looks_like={"map": lambda beginning: kind_of_map(beginning) == "leaderboard", "cells": _is_table},
+    looks_like={
+        "record": is_record,
+        "map": lambda beginning: kind_of_map(beginning) == "leaderboard",
+        "cells": _is_table,
+    },
 )

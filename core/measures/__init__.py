@@ -16,7 +16,7 @@ from .agreement import (
     weighted_kappa,
 )
 from .choosing import Choice, Choosing, Pairing, Table, choosing
-from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
+from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate, correlate_by
 from .intents import Answers, answers_of, make_intent_evaluator
 from .means import Skipped, mean_and_standard_error, system_score, tied, wilson
 from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
@@ -55,6 +55,7 @@ __all__ = [
     "choosing",
     "cohen_kappa",
     "correlate",
+    "correlate_by",
     "cross_table",
     "halves",
     "holm",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +110,40 @@ def correlate(
     )
     pearson = float(_pearson(x[None], y[None])[0])
     return Correlation(len(systems), spearman, kendall, tau_ap, pearson, ties, None)
+
+
+def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float | None]:
+    """Chosen coefficients of two leaderboards on the systems that both have.
+
+    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is
+    2 / n * (sum over systems of correct / gaps) - 1. The gaps are the differences in `b` to all systems above in `a`;
+    correct are the gaps to those that are above in `b`, too. Systems tied in `a` are in the order of their names, and
+    the n systems with gaps count. tauap_b is the mean of two such sums, which count systems in the place of gaps: over
+    the systems above in `b`, of which those above in `a` are correct, and conversely.
+
+    Args:
+        names: of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap; NAME@K is over the K best systems of `b`,
+            ties in the order of their names.
+        a: score by system of the leaderboard to examine.
+        b: score by system of the official leaderboard.
+
+    Returns:
+        By name; None with fewer than 3 systems, or if all of them are tied on a board.
+
+    Raises:
+        InputError: an unknown name, or a score that is not finite.
+    """
+    systems = sorted(a.keys() & b.keys())
+    found: dict[str, float | None] = {}
+    for name in names:
+        base, at, depth = name.partition("@")
+        if base not in _COEFFICIENTS or (at and not re.fullmatch("[1-9][0-9]{0,5}", depth)):
+            raise unknown_name("unknown-correlation", "correlation", name, [*_COEFFICIENTS, "kendall@10"])
+        best = sorted(systems, key=lambda system: -b[system])[: int(depth) if at else None]
+        x, y = (_scores(board, sorted(best))[None] for board in (a, b))
+        value = float(rank_correlations(base, x, y)[0]) if len(best) >= _NEEDED else np.nan
+        found[name] = None if np.isnan(value) else value
+    return found
 
 
 def bootstrap(
@@ -306,6 +341,27 @@ def _tau_ap(x: Array, y: Array) -> Array:
     return _ratio(tau, np.ones(len(tau)), x, y)
 
 
+def _tau_ap_b(x: Array, y: Array) -> Array:
+    above_x, above_y = _above(x) > 0, _above(y) > 0
+    shares = _mean_share(above_x & above_y, above_x) + _mean_share(above_x & above_y, above_y)
+    return _ratio(shares / 2, np.ones(len(x)), x, y)
+
+
+def _tau_gap(x: Array, y: Array) -> Array:
+    ordered = _above(x)
+    above = (ordered > 0) | ((ordered == 0) & np.tri(x.shape[1], k=-1, dtype=bool))
+    gaps = np.abs(y[:, None, :] - y[:, :, None]) * above
+    return _ratio(_mean_share(gaps * (_above(y) > 0), gaps), np.ones(len(x)), x, y)
+
+
+def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
+    """The mean share that the parts of each system have in its whole, over systems with a whole, from -1 to 1."""
+    wholes = whole.sum(axis=2)
+    shares = quotients(part.sum(axis=2), wholes, wholes > 0)
+    means: Array = 2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1
+    return means
+
+
 def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
     """Quotients within [-1, 1], NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
@@ -318,4 +374,6 @@ _COEFFICIENTS: dict[str, Callable[[Array, Array], Array]] = {
     "kendall": _kendall,
     "tau_ap": _tau_ap,
     "pearson": _pearson,
+    "tauap_b": _tau_ap_b,
+    "tau_gap": _tau_gap,
 }

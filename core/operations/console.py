@@ -129,6 +129,14 @@ def close_unfinished(project: Project) -> None:
         close_interrupted(project)
 
 
+def beside(written: str, ending: str) -> str:
+    """The path of a further file that lies next to a written one, under its name with another ending."""
+    if (host := guest()) is None:
+        return str(Path(written).with_suffix(ending))
+    (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
+    return str(host.place(str(named.with_suffix(ending)), True))
+
+
 GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""
 

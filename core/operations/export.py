@@ -14,6 +14,7 @@ from ..exchange import (
     Publication,
     bank_csv,
     bank_jsonl,
+    board_in_form,
     board_json,
     board_latex,
     board_tsv,
@@ -33,7 +34,7 @@ from ..formats import read_small
 from ..labels import Policy, basis, progress, readiness
 from ..leaderboard import leaderboard, queries_with_ungraded
 from ..project import Project, current_author, log
-from .console import at_a_shell, counted, deliver, tell
+from .console import at_a_shell, beside, counted, deliver, tell
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Asked:
         manifest: of the publication to make again.
         save_manifest: where to write the manifest of the publication that is made.
         note: of the publication that is made.
+        form: of a leaderboard: one of `BOARD_FORMS`; for None the ending of the file decides.
     """
 
     output: str
@@ -56,6 +58,7 @@ class Asked:
     save_manifest: Path | None
     note: str
     require_complete: bool
+    form: str | None = None
 
     def deliver(self, content: bytes) -> None:
         deliver({self.output: content})
@@ -80,7 +83,8 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
     """
     content = _CONTENTS[what](project, asked)
     if what in ("bank", "exam", "graded", "leaderboard", "responses-matrix", "runs"):
-        asked.deliver(content)
+        if asked.form is None:
+            asked.deliver(content)
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
     return content
@@ -192,7 +196,12 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
     board = leaderboard(project, asked.measure, asked.source, asked.policy)
     if board.says_ungraded:
         tell(board.says_ungraded)
-    return make(board).encode()
+    if asked.form is None:
+        return make(board).encode()
+    content, measures = board_in_form(board, asked.form)
+    if asked.output != "-":
+        deliver({beside(asked.output, ".measures.yml"): measures, asked.output: content})
+    return content
 
 
 def _exam(project: Project, asked: Asked) -> bytes:

@@ -8,7 +8,7 @@ from typing import Annotated
 from ..bank import counts
 from ..errors import FileError, InputError
 from ..exchange import IMPORTERS, Options, import_files, import_project, make_demo
-from ..formats import Source
+from ..formats import BOARD_FORMS, Source
 from ..locations import projects_folder
 from ..project import current_author
 from .console import at_a_shell, tell, write_bytes
@@ -65,6 +65,10 @@ def import_(
     skip_unknown: Annotated[
         bool, Option(help="Skip lines about unknown queries. By default, they stop the import.")
     ] = False,
+    form: Annotated[
+        str | None,
+        Option(help="Long form of the leaderboard. Default: follows from the file.", choices=list(BOARD_FORMS)),
+    ] = None,
     gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
     preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
@@ -74,21 +78,25 @@ def import_(
     Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
     with --replace. exam bring-back restores them.
 
-    You can name several files of runs or qrels at once. An exported project becomes a new project.
+    You can name several files of runs or qrels at once. Several files of leaderboards become one leaderboard with
+    --source. An exported project becomes a new project.
     """
     if kind == "project":
-        if len(files) > 1 or source or skip_unknown or gold or replace or preview:
+        if len(files) > 1 or source or skip_unknown or form or gold or replace or preview:
             raise InputError(
                 "options-exclude-each-other",
                 "A project is imported alone and without other options.",
                 "Name one folder or zip file, and remove the options.",
             )
         return _import_project(files[0], opening.path)
-    if gold and kind != "responses":
-        raise InputError(
-            "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
-        )
-    if source is not None and len(files) > 1 and kind != "lm-eval":
+    for option, value, wanted in (("--gold", gold, "responses"), ("--form", form, "leaderboard")):
+        if value and kind != wanted:
+            raise InputError(
+                "options-exclude-each-other",
+                f"{option} cannot be combined with {kind}.",
+                f"Use exam import {wanted} {option}.",
+            )
+    if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
         raise InputError(
             "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
         )
@@ -99,7 +107,7 @@ def import_(
                 kind,
                 [Source.of(file) for file in files],
                 current_author(),
-                Options(source, skip_unknown, gold, replace),
+                Options(source, skip_unknown, gold, replace, form),
                 preview,
             )
         except FileError as error:
@@ -134,6 +142,13 @@ def export(
     source: Annotated[str, Option(help="Judgment source, or query of an exam; 'exam': the labels.")] = "exam",
     binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
+    form: Annotated[
+        str | None,
+        Option(
+            help="Write the leaderboard by query in this long form, and its measures as .measures.yml beside it.",
+            choices=list(BOARD_FORMS),
+        ),
+    ] = None,
     save_manifest: Annotated[
         Path | None,
         Option(help="Publish the qrels, and write a manifest that reproduces them.", file="write", metavar="FILE"),
@@ -154,7 +169,7 @@ def export(
     qrels             labels, or the judgments of --source
     bank              question bank: .jsonl or .csv
     graded            graded file: .jsonl.gz
-    leaderboard       TSV, .json or .tex
+    leaderboard       TSV, .json or .tex; --form for AutoJudge's forms (trec_eval: a zip with a file per run)
     exam              .json of the items; --source QUERY selects one exam
     responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
     runs              zip of TREC runs
@@ -168,6 +183,12 @@ def export(
             f"--manifest cannot reproduce {what}.",
             "Export qrels or bundle.",
         )
+    if form and what != "leaderboard":
+        raise InputError(
+            "options-exclude-each-other",
+            f"--form cannot be combined with {what}.",
+            "Use exam export leaderboard --form.",
+        )
     if save_manifest and what != "qrels":
         raise InputError(
             "no-manifest-of-kind",
@@ -176,7 +197,7 @@ def export(
         )
     if manifest is not None:
         _check_alone(given)
-    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
+    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
     with opening() as project:
         if what in FOLDERS:
             export_folder(project, what, asked)

@@ -16,7 +16,7 @@ from ..leaderboard import (
     leaderboard_of_files,
     leaderboard_per,
 )
-from ..measures import Ties
+from ..measures import Ties, correlate_by
 from ..project import MEMORY, SPILL, Project
 from .console import at_a_shell
 from .describing import Option
@@ -145,12 +145,24 @@ def correlate(
         bool, Option(help="With --ties random, systems with overlapping error bars are ties.")
     ] = False,
     queries: QueriesOption = "common",
+    correlation: Annotated[
+        tuple[str, ...],
+        Option(
+            help="Also show this correlation: tauap_b, tau_gap, or kendall@K for the K best systems of the official"
+            " leaderboard. Repeatable.",
+        ),
+    ] = (),
     policy: PolicyOptions,
 ) -> Output:
     """Correlate a leaderboard with the official leaderboard."""
     found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries)
-    output = Output(found.as_dict())
     result = found.correlation
+    further = {
+        name: None if result.undefined else value
+        for name, value in correlate_by(correlation, found.board.scores, found.official.scores).items()
+        if name not in vars(result)
+    }
+    output = Output(found.as_dict() | further)
     output.line(
         f"{found.board.measure} ({found.board.source}) against {found.official.measure} ({found.official.source})."
         f" Systems: {result.systems}. Ties: {result.ties}."
@@ -160,4 +172,4 @@ def correlate(
     if result.undefined:
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
-    return output.table(names, [[getattr(result, name) for name in names]])
+    return output.table((*names, *further), [[*(getattr(result, name) for name in names), *further.values()]])

@@ -13,7 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from exam_workbench.measures import bootstrap, bootstrap_samples, correlate, make_evaluator, system_score
+from exam_workbench.measures import (
+    bootstrap,
+    bootstrap_samples,
+    correlate,
+    correlate_by,
+    make_evaluator,
+    system_score,
+)
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 from tests.measures.test_measures import read_qrels, read_run
@@ -277,3 +284,56 @@ def test_a_bootstrap_repeats_with_its_seed() -> None:
     a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
     assert bootstrap(a, b, ALL, samples=100, seed=5) == bootstrap(a, b, ALL, samples=100, seed=5)
     assert bootstrap(a, b, ALL, samples=100, seed=5) != bootstrap(a, b, ALL, samples=100, seed=6)
+
+
+def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
+    """Gao and Oard 2015, equation for tau_GAP; ties of the estimate in the order of names."""
+    order = sorted(sorted(estimate), key=lambda system: -estimate[system])
+    shares = []
+    for i, system in enumerate(order):
+        gaps = [reference[above] - reference[system] for above in order[:i]]
+        if total := math.fsum(map(abs, gaps)):
+            shares.append(math.fsum(gap for gap in gaps if gap > 0) / total)
+    return 2 * math.fsum(shares) / len(shares) - 1
+
+
+def slow_tauap_b(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    """tau_AP with ties, both ways: over the systems that have others above them, the share of these in order."""
+
+    def one_way(x: Mapping[str, float], y: Mapping[str, float]) -> float:
+        shares = []
+        for system in y:
+            above = [other for other in y if y[other] > y[system]]
+            if above:
+                shares.append(sum(x[other] > x[system] for other in above) / len(above))
+        return 2 * math.fsum(shares) / len(shares) - 1
+
+    return (one_way(a, b) + one_way(b, a)) / 2
+
+
+@given(tied_lists, st.integers(3, 8))
+@settings(max_examples=examples(100))
+def test_further_coefficients_follow_their_definitions(pairs: list[tuple[int, int]], depth: int) -> None:
+    a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
+    assume(len(set(a.values())) > 1 and len(set(b.values())) > 1)
+    found = correlate_by(["tau_gap", "tauap_b", f"kendall@{depth}"], a, b)
+    assert found["tau_gap"] == pytest.approx(slow_tau_gap(a, b), abs=1e-12)
+    assert found["tauap_b"] == pytest.approx(slow_tauap_b(a, b), abs=1e-12)
+    best = sorted(b, key=lambda system: (-b[system], system))[:depth]
+    kept = correlate({system: a[system] for system in best}, b).kendall
+    assert found[f"kendall@{depth}"] == (None if kept is None else pytest.approx(kept, abs=1e-12))
+    without_ties = len(set(a.values())) == len(set(b.values())) == len(a)
+    assert not without_ties or slow_tauap_b(a, b) == pytest.approx(
+        (brute_force_tau_ap(a, b) + brute_force_tau_ap(b, a)) / 2
+    )
+
+
+def test_further_coefficients_of_few_systems_are_undefined_and_others_are_unknown() -> None:
+    a, b = board([3, 2, 1, 0]), board([4, 2, 1, 3])
+    assert correlate_by(["tau_gap", "kendall@2", "kendall@10"], a, b) == {
+        "tau_gap": pytest.approx(slow_tau_gap(a, b)), "kendall@2": None, "kendall@10": pytest.approx(1 / 3),
+    }  # fmt: skip
+    assert correlate_by(["tauap_b"], a, board([1, 1, 1, 1])) == {"tauap_b": None}
+    for name in ("kendal", "kendall@", "kendall@0", "tau_gap@x", "@3"):
+        with refusal("unknown-correlation", name):
+            correlate_by([name], a, b)

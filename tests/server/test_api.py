@@ -145,6 +145,8 @@ def test_all_files_that_a_command_writes_are_in_the_answer(api: Api, tokens: dic
     published = unzipped(answer("export", what="qrels", output="a/some", save_manifest="b/some")).values()
     manifest, qrels = sorted(published, key=lambda content: not content.startswith(b"{"))
     assert hashlib.sha256(qrels).hexdigest() == json.loads(manifest)["qrels"]["sha256"]
+    board = unzipped(answer("export", what="leaderboard", output="a/some.eval.txt", form="ir_measures"))
+    assert {Path(name).name for name in board} == {"some.eval.txt", "some.eval.measures.yml"}
     tables = unzipped(answer("export", what="project", output="folder"))
     assert {"manifest.json", "queries.parquet"} < {Path(name).name for name in tables}
 

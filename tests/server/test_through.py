@@ -274,6 +274,7 @@ def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
         "qrels again": (["export", "qrels", "--manifest", "kept.json", "-o", "{}"], 0),
         "a bundle again": (["export", "bundle", "--manifest", "kept-too.json", "-o", "{}"], 0),
         "a bank": (["export", "bank", "-o", "{}.csv"], 0),
+        "a board": (["export", "leaderboard", "--form", "tot", "-o", "{}.txt"], 0),
         "everything": (["export", "project", "-o", "{}.zip"], 0),
         "a sheet": (["audit", "export", "-o", "{}.tsv"], 0),
     }
