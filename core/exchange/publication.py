@@ -21,6 +21,7 @@ from ..project import record as record_act
 from ..types import GraderSpec
 from .exporting import bank_jsonl, qrels
 from .published import Recorded, past, pool_hash, record, record_pool
+from .terms import terms_of
 
 FORMAT = "exam-workbench qrels manifest"
 FORMAT_VERSION = 1
@@ -62,6 +63,7 @@ def publish(
         pool_key = record_pool(cursor)
         key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
         now = datetime.now(UTC)
+        data_sets = [asdict(terms) for terms in terms_of(project)]
         manifest: Manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -75,6 +77,7 @@ def publish(
             "grader": _grader(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool(project),
+            **({"data_sets": data_sets} if data_sets else {}),
             "counts": asdict(readiness(project, basis(project, resolved))),
             "qrels": {
                 "values": "binary" if binary else "graded",

@@ -185,7 +185,9 @@ def at_a_shell() -> None:
     """
     if guest() is not None:
         raise InputError(
-            "needs-a-shell", "This command needs local files.", "Run it in a shell on the computer that has the files."
+            "needs-a-shell",
+            "This command needs local files.",
+            "Run it in a shell on the computer that has the files, while no app has the project open.",
         )
 
 

@@ -7,10 +7,23 @@ from typing import Annotated
 
 from ..bank import counts
 from ..errors import FileError, InputError
-from ..exchange import IMPORTERS, Options, import_files, import_project, make_demo
+from ..exchange import (
+    IMPORTERS,
+    SPLIT,
+    DataSet,
+    Options,
+    find_data_set,
+    import_beir,
+    import_data_set,
+    import_files,
+    import_project,
+    make_demo,
+    terms_of,
+)
 from ..formats import Source
 from ..locations import projects_folder
-from ..project import current_author
+from ..project import Project, current_author
+from ..types import MAX_RATING
 from .console import at_a_shell, tell, write_bytes
 from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from .opening import Opening
@@ -47,19 +60,33 @@ def demo(
     make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)
 
 
+LARGE_DOWNLOAD = 10**9
+"""Bytes beyond which a data set is downloaded only on request."""
+
+_OF_KINDS = {
+    "gold": ("responses",),
+    "scale": ("labels",),
+    "split": ("beir",),
+    "all_passages": ("beir", "dataset"),
+    "yes": ("dataset",),
+}
+"""The kinds that an option of the import applies to, if not to all."""
+
+
 @operation("import", act="import files")
 def import_(
     opening: Opening,
     as_json: bool,
     *,
-    kind: Annotated[str, Argument(choices=[*IMPORTERS, "project"])],
+    kind: Annotated[str, Argument(choices=[*IMPORTERS, "beir", "dataset", "project"])],
     files: Annotated[tuple[Path, ...], Argument(file="read")],
     source: Annotated[
         str | None,
         Option(
             "--source",
             "--name",
-            help="Name of the judgments, the leaderboard or the lm-eval examinee (default: file or folder name).",
+            help="Name of the judgments, the leaderboard, the lm-eval examinee or the grader of labels"
+            " (default: file or folder name, or id of the data set).",
         ),
     ] = None,
     skip_unknown: Annotated[
@@ -67,6 +94,15 @@ def import_(
     ] = False,
     gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
+    scale: Annotated[
+        int | None,
+        Option(help="Top of the scale of the labels (default: the greatest label).", least=1, most=MAX_RATING),
+    ] = None,
+    split: Annotated[str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")] = None,
+    all_passages: Annotated[
+        bool, Option(help="Import the whole corpus. By default, only passages of runs and judgments.")
+    ] = False,
+    yes: Annotated[bool, Option(help="Download the data set even if it is larger than 1 GB.")] = False,
     preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
 ) -> None:
     """Import files. If a line is invalid, nothing is imported.
@@ -75,7 +111,19 @@ def import_(
     with --replace. exam bring-back restores them.
 
     You can name several files of runs or qrels at once. An exported project becomes a new project.
+
+    beir imports the queries, judgments and passages of a BEIR folder. dataset does the same for an id of ir_datasets,
+    such as beir/scifact/test. labels are ratings of whole passages by a model; they become grades of the grader --name.
     """
+    options = {"gold": gold, "scale": scale, "split": split, "all_passages": all_passages, "yes": yes}
+    for name, kinds in _OF_KINDS.items():
+        if options[name] and kind not in kinds:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(
+                "options-exclude-each-other",
+                f"{flag} cannot be combined with {kind}.",
+                f"Use {flag} with {' or '.join(kinds)}.",
+            )
     if kind == "project":
         if len(files) > 1 or source or skip_unknown or gold or replace or preview:
             raise InputError(
@@ -85,24 +133,24 @@ def import_(
             )
         _import_project(files[0], opening.path, as_json)
         return
-    if gold and kind != "responses":
-        raise InputError(
-            "options-exclude-each-other", f"--gold cannot be combined with {kind}.", "Use exam import responses --gold."
-        )
+    if kind in ("beir", "dataset"):
+        at_a_shell()
+        if len(files) > 1:
+            raise InputError("several-collections", "Several collections were named.", "Import them one by one.")
     if source is not None and len(files) > 1 and kind != "lm-eval":
         raise InputError(
             "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
         )
+    data_set = _announced(files[0].as_posix(), yes) if kind == "dataset" else None
+    how, author = Options(source, skip_unknown, gold, replace, scale), current_author()
     with opening() as project:
         try:
-            done = import_files(
-                project,
-                kind,
-                [Source.of(file) for file in files],
-                current_author(),
-                Options(source, skip_unknown, gold, replace),
-                preview,
-            )
+            if data_set is not None:
+                done = import_data_set(project, data_set, author, how, all_passages, preview)
+            elif kind == "beir":
+                done = import_beir(project, files[0], author, how, split or SPLIT, all_passages, preview)
+            else:
+                done = import_files(project, kind, [Source.of(file) for file in files], author, how, preview)
         except FileError as error:
             if len(error.problems) > 1 and not as_json:
                 for problem in error.problems[1:20]:
@@ -115,6 +163,22 @@ def import_(
     output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
     output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
     output.print(as_json)
+
+
+def _announced(name: str, yes: bool) -> DataSet:
+    """A data set, after its size and terms are shown.
+
+    Raises:
+        InputError: it is unknown, or it is large and that was not agreed to.
+    """
+    found = find_data_set(name)
+    size = "an unknown number of bytes" if found.size is None else f"{found.size / 1e6:,.1f} MB"
+    tell(f"Download: {size}. Terms of {found.terms}.")
+    if not yes and (found.size is None or found.size > LARGE_DOWNLOAD):
+        raise InputError(
+            "large-download", f"The data set '{name}' needs {size} from the network.", "To download it, add --yes."
+        )
+    return found
 
 
 def _import_project(folder: Path, path: Path, as_json: bool) -> None:
@@ -183,6 +247,8 @@ def export(
         _check_alone(given)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
     with opening() as project:
+        if what in ("graded", "project"):
+            _warn_of_terms(project)
         if what in FOLDERS:
             export_folder(project, what, asked)
             content = b""
@@ -192,6 +258,11 @@ def export(
         write_bytes(content)
         return
     tell(f"Wrote {output}.")
+
+
+def _warn_of_terms(project: Project) -> None:
+    for terms in terms_of(project):
+        tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
 
 
 def _check_alone(given: frozenset[str]) -> None:

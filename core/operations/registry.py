@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
-from ..project import ActName
+from ..project import ActName, Project
 from .console import guest
 from .opening import Opening
 from .output import Output
@@ -42,6 +42,7 @@ class Option:
         least, most: bounds of a number.
         parse: makes the value from a checked one; raises InputError.
         default: makes the default when the operation is run, if it depends on who runs it.
+        kept: gives the default of an open project.
         variable: environment variable with the default.
         file: whether the value names a file, and what the operation does with it.
         exists: whether it has to be an existing file, and no folder.
@@ -60,13 +61,14 @@ class Option:
         most: float | None = None,
         parse: Callable[[Any], Any] | None = None,
         default: Callable[[], Any] | None = None,
+        kept: Callable[[Project], Any] | None = None,
         variable: str | None = None,
         file: FileUse | None = None,
         exists: bool = False,
         stdin: bool = False,
     ) -> None:
         self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
-        self.least, self.most, self.parse, self.default = least, most, parse, default
+        self.least, self.most, self.parse, self.default, self.kept = least, most, parse, default, kept
         self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
 
 
@@ -237,12 +239,21 @@ class Operation:
         values = {one.name: one.value_of(given) for one in self.parameters}
         opening.begin(self.act, self.only_reads(values))
         special = {"as_json": as_json, "opening": opening, "given": frozenset(given)}
-        arguments = self.request.arguments(values)
-        arguments |= {name: value for name, value in special.items() if name in self.request.special}
-        if "project" not in self.request.special:
-            return self.run(**arguments)
-        with opening() as project:
-            return self.run(project=project, **arguments)
+        special = {name: value for name, value in special.items() if name in self.request.special}
+        if "project" in self.request.special:
+            with opening() as project:
+                self._complete(values, project)
+                return self.run(project=project, **self.request.arguments(values), **special)
+        if "opening" in special and any(one.option.kept and values[one.name] is None for one in self.parameters):
+            with opening() as project:
+                self._complete(values, project)
+        return self.run(**self.request.arguments(values), **special)
+
+    def _complete(self, values: dict[str, Any], project: Project) -> None:
+        """Put the defaults that a project keeps where no value was given."""
+        for one in self.parameters:
+            if one.option.kept and values[one.name] is None:
+                values[one.name] = one.option.kept(project)
 
 
 OPERATIONS: dict[str, Operation] = {}
