@@ -20,7 +20,7 @@ from .exchange import Group, Options, import_groups, make_demo
 from .formats import Source
 from .grading import Request, Scope, run_job
 from .labels import Policy, basis, grades_table, label_qrels, usual_min_judgment
-from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, leaderboard
+from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, coverage_measure, leaderboard
 from .project import Project as StoredProject
 from .project import create as create_project
 from .project import current_author, open_project
@@ -285,6 +285,21 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
     """
     make_demo(Path(path), current_author(), grade, lambda step: None)
     return Project(open_project(Path(path)))
+
+
+def measure(name: str, project: Project, **settings: Any) -> Any:
+    """Return EXAM-Cover as a measure for `pt.Experiment` and ir_measures. It scores any run by the project's grades.
+
+    Of the qrels only the query ids are used. The settings are part of the measure's name. Measures of two projects have
+    the same name, so evaluate them one after the other.
+
+    Args:
+        name: EXAM-Cover with a cutoff, such as EXAM-Cover@20.
+
+    Raises:
+        InputError: another measure, or invalid settings.
+    """
+    return coverage_measure(project._stored, name, settings)
 
 
 def _texts(name: str, given: FilePath | Records | None) -> list[Source]:
