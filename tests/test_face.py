@@ -165,7 +165,9 @@ def test_a_measure_leaves_out_queries_that_it_knows_too_little_of(project: ew.Pr
     with pytest.warns(UserWarning):
         assert measure.calc_aggregate(QRELS, run) == 1
     skipping = ew.measure("EXAM-Cover@2", project, skipped="ignore")
-    assert skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}}) == 1 == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
+    assert (
+        skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}}) == 1 == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
+    )
     with refusal("not-a-coverage-measure", "nDCG@10"):
         ew.measure("nDCG@10", project)
     with refusal("min-rating-out-of-range", "7"):
