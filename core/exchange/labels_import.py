@@ -44,7 +44,9 @@ def write_labels(
             "SELECT row, query_key, passage_key, text_key FROM new_labels JOIN queries USING (query_id)"
             " JOIN passages USING (passage_id) WHERE text_key IS NOT NULL ORDER BY row"
         ).fetchnumpy()
-    rows, queries = found["row"], found["query_key"]
+    rows, queries, passages, texts = (
+        np.asarray(found[column], np.int32) for column in ("row", "query_key", "passage_key", "text_key")
+    )
     if textless := len(labels) - len(rows):
         reason = f"{how_many(textless, 'labels')} skipped: the passage has no text in the project"
         report.remark(file, None, "no-passage-text", reason)
@@ -61,7 +63,7 @@ def write_labels(
     }
     values = np.array([label.value for label in labels], np.int8)[rows]
     questions = np.array([asked[key] for key in queries.tolist()], np.int32)
-    _remark_on_same_texts(questions, found["text_key"], values, file, report)
+    _remark_on_same_texts(questions, texts, values, file, report)
     grader = put_grader(cursor, spec)
     job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
     size = len(rows)
@@ -72,7 +74,7 @@ def write_labels(
                 "row": np.arange(size, dtype=np.int32),
                 "grader_key": np.full(size, grader, np.int32),
                 "question_text_key": questions,
-                "passage_text_key": found["text_key"],
+                "passage_text_key": texts,
                 "rating": values,
                 "defaulted": np.zeros(size, bool),
                 "job_key": np.full(size, job, np.int32),
@@ -85,7 +87,7 @@ def write_labels(
             f"'{name}' already has different labels for {how_many(written.differing, 'passages')} of the file.",
             "Import the file under another name (--name).",
         )
-    list_keys(cursor, queries, found["passage_key"])
+    list_keys(cursor, queries, passages)
     end_job(cursor, job, "imported", f"Imported from {file}")
     return {"labels": size, "new grades": written.graded}
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class _MeanOfKnown(ir_measures.MeanAgg):  # type: ignore[misc]
+_untyped: Any = ir_measures
+
+
+class _MeanOfKnown(ir_measures.MeanAgg):
     """The mean over the queries that have a value."""
 
     def add(self, value: float) -> None:
         if not math.isnan(value):
-            super().add(value)
+            super().add(value)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,9 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
             f"{wanted} is not a measure of coverage.",
             "Use EXAM-Cover@20. For a measure of labels, use the labels of the project as qrels.",
         )
-    usual = {field.name: ir_measures.measures.ParamInfo(default=field.default) for field in fields(Policy)}
+    usual = {field.name: _untyped.measures.ParamInfo(default=field.default) for field in fields(Policy)}
 
-    class _Coverage(ir_measures.Measure):  # type: ignore[misc]
+    class _Coverage(ir_measures.Measure):
         __name__ = NAME = COVER
         SUPPORTED_PARAMS = usual
         DEFAULT = math.nan
@@ -87,9 +90,10 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
                 yield ir_measures.Metric(query, self, value)
 
         def aggregator(self) -> _MeanOfKnown:
-            return _MeanOfKnown()
+            return _MeanOfKnown()  # type: ignore[no-untyped-call]
 
-    return _Coverage(**{**settings, "cutoff": wanted.depth})
+    made: Any = _Coverage
+    return made(**{**settings, "cutoff": wanted.depth})
 
 
 def _values(
