@@ -21,7 +21,6 @@ from .publication import (
     read_manifest,
     reproduce,
 )
-from .terms import terms_of
 from .zipping import zipped
 
 __all__ = [
@@ -67,6 +66,5 @@ __all__ = [
     "recorded",
     "reproduce",
     "runs_zip",
-    "terms_of",
     "zipped",
 ]

@@ -13,11 +13,10 @@ from ..atomic_files import WorkingFolder
 from ..errors import InputError, Problem, Report, unknown_name
 from ..formats import Source, passages, queries, trec_qrels
 from ..labels import SETTING_OF_MIN_JUDGMENT
-from ..project import Cursor, Project, log
+from ..project import Cursor, Project, Terms, keep_terms, log
 from ..text import how_many
 from ..types import Passage, Query
 from .importing import Group, Imported, Options, import_groups
-from .terms import Terms, keep_terms
 
 SPLIT = "test"
 PARTS = ("docs", "queries", "qrels")

@@ -16,12 +16,11 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Policy, basis, readiness
-from ..project import Cursor, Project, log
+from ..project import Cursor, Project, log, terms_of
 from ..project import record as record_act
 from ..types import GraderSpec
 from .exporting import bank_jsonl, qrels
 from .published import Recorded, past, pool_hash, record, record_pool
-from .terms import terms_of
 
 FORMAT = "exam-workbench qrels manifest"
 FORMAT_VERSION = 1

@@ -28,16 +28,17 @@ from ..project import (
     ROLES,
     SCALE,
     SETTING_OF_BACKUPS,
+    SETTING_OF_TERMS,
     TURNS,
     Cursor,
     first_line,
     quoted_name,
     read_schedule,
+    read_terms,
 )
 from ..text import LONGEST_ID, fault_of_id, how_many
 from ..types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 from .published import POOL_SHA256
-from .terms import SETTING_OF_TERMS, read_terms
 
 LARGEST_KEY = 1 << 30
 """The highest key that a project may have: half of what a key can be, so that there is room to go on."""

@@ -12,7 +12,7 @@ from ..formats import SHEET_FORMS, SheetForm, Source
 from ..project import Project
 from ..text import how_many
 from .audit_board import AuditName
-from .console import counted, deliver, write
+from .console import counted, deliver, warn_of_terms, write
 from .opening import Opening
 from .options import Author
 from .output import Output
@@ -167,6 +167,7 @@ def export(
 ) -> str | None:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     with opening() as project:
+        warn_of_terms(project)
         sheet = room.sheet(
             project,
             find_audit(project, name),

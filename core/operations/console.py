@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from ..atomic_files import written
 from ..errors import InputError
-from ..project import Project
+from ..project import Project, terms_of
 from ..text import with_escapes
 
 Stream = Literal["output", "error"]
@@ -214,6 +214,12 @@ def write_bytes(content: bytes) -> None:
 def tell(message: str) -> None:
     """Print a line on stderr, so that stdout has the results alone."""
     write(f"{message}\n", "error")
+
+
+def warn_of_terms(project: Project) -> None:
+    """Warn before texts are exported that come from data sets with terms of use."""
+    for terms in terms_of(project):
+        tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
 
 
 def print_json(value: Any) -> None:

@@ -18,13 +18,12 @@ from ..exchange import (
     import_files,
     import_project,
     make_demo,
-    terms_of,
 )
 from ..formats import Source
 from ..locations import projects_folder
-from ..project import Project, current_author
+from ..project import current_author
 from ..types import MAX_RATING
-from .console import at_a_shell, tell, write_bytes
+from .console import at_a_shell, tell, warn_of_terms, write_bytes
 from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from .opening import Opening
 from .output import Output
@@ -248,7 +247,7 @@ def export(
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
     with opening() as project:
         if what in ("graded", "project"):
-            _warn_of_terms(project)
+            warn_of_terms(project)
         if what in FOLDERS:
             export_folder(project, what, asked)
             content = b""
@@ -258,11 +257,6 @@ def export(
         write_bytes(content)
         return
     tell(f"Wrote {output}.")
-
-
-def _warn_of_terms(project: Project) -> None:
-    for terms in terms_of(project):
-        tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
 
 
 def _check_alone(given: frozenset[str]) -> None:

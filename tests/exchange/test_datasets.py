@@ -21,13 +21,12 @@ from exam_workbench.exchange import (
     import_data_set,
     import_files,
     import_project,
-    terms_of,
 )
 from exam_workbench.exchange.rules import with_rows
 from exam_workbench.formats import Source
 from exam_workbench.labels import usual_min_judgment
 from exam_workbench.leaderboard import leaderboard
-from exam_workbench.project import Project, judgments, sources
+from exam_workbench.project import Project, Terms, judgments, sources, terms_of
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
 
@@ -147,12 +146,17 @@ def test_a_corpus_beyond_the_limits_changes_nothing(
     assert not texts(project)
 
 
-def test_the_command_imports_a_folder(
+def test_commands_lead_from_a_folder_to_a_leaderboard(
     beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
     done = printed(run("import", "beir", str(beir), "--source", "BEIR", "--json"))
     assert done["counts"]["judgments"] == 3 and len(done["files"]) == 3
+    Path("sys.run").write_text("1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n")
+    assert run("import", "runs", "sys.run")[0] == 0
+    assert printed(run("import", "beir", str(beir), "--source", "BEIR", "--json"))["counts"]["new passages"] == 1
+    board = printed(run("leaderboard", "--measure", "P@1", "--source", "BEIR", "--json"))
+    assert [(one["run"], one["score"]) for one in board["systems"]] == [("sys", 0.5)]
     run.fails("several-collections", "import", "beir", str(beir), str(beir))
     run.fails("options-exclude-each-other", "import", "queries", str(beir / "queries.jsonl"), "--split", "test")
     run.fails("not-a-beir-folder", "import", "beir", str(tmp_path / "nothing"))
@@ -236,8 +240,15 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
     ]
     assert run("export", "qrels", "-o", "again.qrels", "--manifest", "m.json")[0] == 0
     assert Path("again.qrels").read_bytes() == Path("q.qrels").read_bytes()
-    for what, file in (("graded", "g.jsonl.gz"), ("project", "whole")):
-        assert "example.org/terms" in run("export", what, "-o", file)[2]
+    Path("other.run").write_text("1 Q0 d2 1 2.5 other\n2 Q0 d1 1 7 other\n")
+    assert run("import", "runs", "other.run")[0] == 0
+    assert run("audit", "design", "check", "--grader", "u", "--measure", "P@1")[0] == 0
+    assert run("audit", "draw")[0] == 0
+    direct = ("--grader", "direct", "--back-end", "openai", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    for words in (("export", "graded"), ("export", "project"), ("audit", "export"), ("plan", *direct)):
+        file = "whole" if words[1] == "project" else f"{words[0]}.jsonl"
+        code, _, told = run(*words, "-o", file)
+        assert code == 0 and "example.org/terms" in told, (words, told)
     with closing(import_project(Path("whole"), Path("again.duckdb"))) as again:
         assert terms_of(again)[0].data_set == name and usual_min_judgment(again) == 2
 
@@ -275,7 +286,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.
     ],
 )
 def test_the_relevance_level_of_known_collections(name: str, level: int | None) -> None:
-    assert datasets.DataSet(None, 0, datasets.Terms(name, "", "")).min_judgment == level
+    assert datasets.DataSet(None, 0, Terms(name, "", "")).min_judgment == level
 
 
 def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from ..project import Cursor, Project
+from .project import Cursor, Project
 
 SETTING_OF_TERMS = "data sets"
 
