@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from .importing import Group, Imported, Options, import_groups
 
 SPLIT = "test"
 PARTS = ("docs", "queries", "qrels")
-_NARRATIVES = ("description", "narrative")
 _LEVELS = {
     # TREC Deep Learning, overviews of 2019 to 2023: passages are relevant from 2 on, documents from 1 on.
     re.compile(r"msmarco-passage(-v2)?/trec-dl-"): 2,
@@ -58,9 +56,7 @@ def import_beir(
     report = Report()
     found = trec_qrels.read_qrels(judged, report)
     report.raise_if_refused("Nothing was imported. Correct the file.")
-    query_ids = {one.query_id for one in found}
     needed = None if all_passages else {one.passage_id for one in found} | _named(project)
-    source = options.source or name or f"{folder.resolve().name}/{split}"
     notes: list[Problem] = []
 
     def finish(cursor: Cursor) -> None:
@@ -77,9 +73,9 @@ def import_beir(
         also(cursor)
 
     groups = [
-        Group("queries", [asked], replace(options, only=query_ids)),
+        Group("queries", [asked], replace(options, only={one.query_id for one in found})),
         Group("passages", [corpus], replace(options, only=needed)),
-        Group("qrels", [judged], replace(options, source=source)),
+        Group("qrels", [judged], replace(options, source=options.source or name or f"{folder.resolve().name}/{split}")),
     ]
     done = import_groups(project, groups, author, preview, finish)
     counts = {thing: count for one in done for thing, count in one.counts.items()}
@@ -99,13 +95,7 @@ def _named(project: Project) -> set[str]:
 
 def _known_split(folder: Path, split: str) -> str:
     known = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
-    if not known:
-        raise InputError(
-            "not-a-beir-folder",
-            f"{folder} is not a BEIR folder: it has no qrels/*.tsv.",
-            "Name a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.",
-        )
-    if split not in known:
+    if known and split not in known:
         raise unknown_name("unknown-split", "split", split, known)
     return split
 
@@ -177,27 +167,20 @@ def find_data_set(name: str) -> DataSet:
             f"Choose one of its parts: {below}." if below else "See https://ir-datasets.com.",
         )
     downloads = list(_downloads([getattr(found, f"{part}_handler")() for part in PARTS]))
-    said = dict.fromkeys(_plain(one.dua) for one in downloads if getattr(one, "dua", None))
+    said = dict.fromkeys(" ".join(one.dua.split()) for one in downloads if getattr(one, "dua", None))
     address = f"https://ir-datasets.com/{family}.html#{name}"
     return DataSet(found, _size_of(downloads), Terms(name, " ".join(said), address))
 
 
-def _plain(text: str) -> str:
-    """A text of a web page without its marks."""
-    return " ".join(html.unescape(re.sub(r"</?[a-z][^>:]*>", " ", text)).split())
-
-
 def _downloads(parts: list[Any]) -> Iterator[Any]:
     """The files that parts of a data set are made of; ir_datasets has no list of them."""
-    from ir_datasets.util import Download, LocalDownload
-
     waiting, seen = parts, dict[int, Any]()
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
             continue
         seen[id(one)] = one
-        if isinstance(one, Download | LocalDownload):
+        if type(one).__name__ in ("Download", "LocalDownload"):
             yield one
         elif isinstance(one, list | tuple):
             waiting += one
@@ -207,15 +190,9 @@ def _downloads(parts: list[Any]) -> Iterator[Any]:
 
 def _size_of(downloads: Collection[Any]) -> int | None:
     """Bytes that are not on this computer yet; None if that is unknown."""
-    total = 0
-    for one in downloads:
-        size = getattr(one, "_size_hint", None)
-        path = getattr(one, "_cache_path", None) or getattr(one, "_path", None)
-        if path is None or not Path(path).exists():
-            if size is None:
-                return None
-            total += size
-    return total if downloads else None
+    places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
+    sizes = [getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()]
+    return sum(sizes) if downloads and None not in sizes else None
 
 
 def import_data_set(
@@ -275,6 +252,6 @@ def _write_folder(found: Any, folder: Path, named: Collection[str] | None) -> No
 
 def _query_of(row: Any) -> Query:
     text = row.default_text()
-    parts = (getattr(row, name, None) for name in _NARRATIVES)
+    parts = (getattr(row, name, None) for name in ("description", "narrative"))
     narrative = "\n\n".join(part for part in parts if isinstance(part, str) and part.strip() and part != text)
     return Query(row.query_id, text, narrative or None)

@@ -63,7 +63,11 @@ def write_labels(
     }
     values = np.array([label.value for label in labels], np.int8)[rows]
     questions = np.array([asked[key] for key in queries.tolist()], np.int32)
-    _remark_on_same_texts(questions, texts, values, file, report)
+    # A grade is about a text.
+    _, first, place = np.unique(questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True)
+    if differing := int((values != values[first[place]]).sum()):
+        reason = f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier in the file"
+        report.remark(file, None, "differing-grade", reason)
     grader = put_grader(cursor, spec)
     job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
     size = len(rows)
@@ -115,14 +119,3 @@ def _grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> Grad
             "Import the labels under another name (--name) with a longer scale (--scale).",
         )
     return spec
-
-
-def _remark_on_same_texts(
-    questions: np.ndarray, texts: np.ndarray, values: np.ndarray, file: str, report: Report
-) -> None:
-    """Note labels of texts that have a different label earlier in the file: a grade is about a text."""
-    pairs = questions.astype(np.int64) << 32 | texts
-    _, first, of = np.unique(pairs, return_index=True, return_inverse=True)
-    if differing := int((values != values[first[of]]).sum()):
-        reason = f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier in the file"
-        report.remark(file, None, "differing-grade", reason)

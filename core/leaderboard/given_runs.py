@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -19,10 +19,6 @@ from ..measures import COVER, parse_measure, trec_order
 from ..project import Project
 from ..text import first_few
 from ..types import Question
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _untyped: Any = ir_measures
 
@@ -71,7 +67,7 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
             f"{wanted} is not a measure of coverage.",
             "Use EXAM-Cover@20. For a measure of labels, use the labels of the project as qrels.",
         )
-    usual = {field.name: _untyped.measures.ParamInfo(default=field.default) for field in fields(Policy)}
+    usual = {field.name: ir_measures.measures.ParamInfo(default=field.default) for field in fields(Policy)}
 
     class _Coverage(ir_measures.Measure):
         __name__ = NAME = COVER
@@ -80,29 +76,26 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
         RUN_INPUTS = ("query_id", "doc_id", "score")
         QREL_INPUTS = ("query_id",)
 
-        def runtime_impl(self, qrels: pd.DataFrame, run: pd.DataFrame) -> Iterator[ir_measures.Metric]:
-            base = basis(project, Policy(**self.params))
+        def runtime_impl(self, qrels: Any, run: Any) -> Iterator[ir_measures.Metric]:
             ranked = {
-                str(query): dict(zip(part["doc_id"], part["score"], strict=True))
-                for query, part in run.groupby("query_id")
+                query: dict(zip(part["doc_id"], part["score"], strict=True)) for query, part in run.groupby("query_id")
             }
-            for query, value in _values(project, base, [*dict.fromkeys([*qrels["query_id"], *ranked])], ranked):
+            for query, value in _values(project, basis(project, Policy(**self.params)), qrels["query_id"], ranked):
                 yield ir_measures.Metric(query, self, value)
 
         def aggregator(self) -> _MeanOfKnown:
             return _MeanOfKnown()  # type: ignore[no-untyped-call]
 
-    made: Any = _Coverage
-    return made(**{**settings, "cutoff": wanted.depth})
+    return _Coverage(**{**settings, "cutoff": wanted.depth})  # type: ignore[no-untyped-call]
 
 
 def _values(
-    project: Project, base: Basis, query_ids: list[str], ranked: Mapping[str, Mapping[str, float]]
+    project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, float]]:
     """The coverage of each query that has one; a warning names the queries with ungraded pairs."""
     graded = project.remember(("graded by query", base.key), lambda: _graded(project, base))
     waiting = []
-    for query in query_ids:
+    for query in dict.fromkeys([*judged, *ranked]):
         known = graded.get(query)
         if known is None or not (known.weights > 0).any():
             continue
@@ -117,8 +110,11 @@ def _values(
         else:
             yield query, coverage_of(known.ratings, known.weights, rows, base.min_rating) or 0.0
     if waiting:
-        said = f"Queries with ungraded pairs are left out ({len(waiting):,}): {first_few(waiting)}."
-        warnings.warn(f"{said} Add the run to the project, and grade it.", stacklevel=2)
+        warnings.warn(
+            f"Queries with ungraded pairs are left out ({len(waiting):,}): {first_few(waiting)}."
+            " Add the run to the project, and grade it.",
+            stacklevel=2,
+        )
 
 
 def _graded(project: Project, base: Basis) -> dict[str, _Graded]:

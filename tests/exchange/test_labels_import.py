@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project, judgments, sources
+from tests.made.projects import grade
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
@@ -64,6 +66,15 @@ def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Proje
     more = take(project, "labels", "q1 0 p3 1\n", "v.qrels", source="umbrela")
     assert more.counts["new grades"] == 1 and len(graders(project)) == 1
     assert label_qrels(project, basis(project, Policy()))["q1"]["p3"] == 1
+
+
+def test_imported_labels_do_not_become_the_usual_grader(project: Project) -> None:
+    fill(project)
+    take(project, "labels", LABELS, "u.qrels", source="umbrela")
+    assert graders(project)[0].spec.name == "umbrela"
+    own = replace(find_grader(project, "umbrela").spec, name="own", model="own", parameters={})
+    grade(project, {("first query", "p1"): 1}, own)
+    assert [one.spec.name for one in graders(project)] == ["own", "umbrela"]
 
 
 def test_a_scale_can_be_given_and_two_texts_that_are_one_have_one_label(project: Project) -> None:
