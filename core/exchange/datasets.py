@@ -168,8 +168,8 @@ def find_data_set(name: str) -> DataSet:
         )
     downloads = list(_downloads([getattr(found, f"{part}_handler")() for part in PARTS]))
     said = dict.fromkeys(" ".join(one.dua.split()) for one in downloads if getattr(one, "dua", None))
-    address = f"https://ir-datasets.com/{family}.html#{name}"
-    return DataSet(found, _size_of(downloads), Terms(name, " ".join(said), address))
+    terms = Terms(name, " ".join(said), f"https://ir-datasets.com/{family}.html#{name}")
+    return DataSet(found, _size_of(downloads), terms)
 
 
 def _downloads(parts: list[Any]) -> Iterator[Any]:
@@ -191,7 +191,9 @@ def _downloads(parts: list[Any]) -> Iterator[Any]:
 def _size_of(downloads: Collection[Any]) -> int | None:
     """Bytes that are not on this computer yet; None if that is unknown."""
     places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
-    sizes = [getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()]
+    sizes: list[Any] = [
+        getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()
+    ]
     return sum(sizes) if downloads and None not in sizes else None
 
 
