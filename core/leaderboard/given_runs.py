@@ -67,8 +67,10 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
             f"{wanted} is not a measure of coverage.",
             "Use EXAM-Cover@20. For a measure of labels, use the labels of the project as qrels.",
         )
-    described: Any = ir_measures.measures.ParamInfo
-    usual = {field.name: described(default=field.default) for field in fields(Policy)}
+    usual = {
+        field.name: ir_measures.measures.ParamInfo(default=field.default)  # type: ignore[no-untyped-call]
+        for field in fields(Policy)
+    }
 
     class _Coverage(ir_measures.Measure):
         __name__ = NAME = COVER
