@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import exam_workbench as ew
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import (
     Options,
@@ -26,6 +27,9 @@ from exam_workbench.exchange.rules import with_rows
 from exam_workbench.formats import Source
 from exam_workbench.labels import usual_min_judgment
 from exam_workbench.leaderboard import leaderboard
+from exam_workbench.operations import find_operation
+from exam_workbench.operations.console import Guest, hosting
+from exam_workbench.operations.opening import Opening
 from exam_workbench.project import Project, Terms, judgments, sources, terms_of
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
@@ -224,6 +228,8 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
     words = ("leaderboard", "--measure", "P@1", "--source", "judgments", "--json")
     assert printed(run(*words))["systems"][0]["score"] == 0.5
     assert printed(run(*words, "--min-judgment", "1"))["systems"][0]["score"] == 1
+    with ew.open("some.duckdb") as project:
+        assert list(project.leaderboard("P@1", source="judgments").score) == [0.5]
     run("export", "qrels", "--source", "judgments", "--binary", "-o", "binary.qrels")
     assert Path("binary.qrels").read_text().splitlines()[0] == "1 0 d1 0"
     # Terms go into manifests, and a warning comes with texts.
@@ -251,6 +257,15 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
         assert code == 0 and "example.org/terms" in told, (words, told)
     with closing(import_project(Path("whole"), Path("again.duckdb"))) as again:
         assert terms_of(again)[0].data_set == name and usual_min_judgment(again) == 2
+
+
+def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path, tmp_path: Path) -> None:
+    before = snapshot(project)
+    for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
+        (tmp_path / kind).mkdir()
+        with hosting(Guest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
+            find_operation("import").call({"kind": kind, "files": [Path(named)]}, Opening())
+    assert snapshot(project) == before
 
 
 def test_unknown_and_broken_data_sets_change_nothing(
