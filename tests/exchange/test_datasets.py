@@ -201,6 +201,9 @@ def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleType) -> None:
     found = find_data_set("made/pets")
     assert (found.size, found.min_judgment, found.terms.terms) == (0, None, "")
+    large, before = find_data_set("msmarco-passage/trec-dl-made"), snapshot(project)
+    assert import_data_set(project, large, "ann", Options(), preview=True).counts["judgments"] == 4
+    assert snapshot(project) == before
     done = import_data_set(project, found, "ann", Options())
     assert done.kind == "dataset" and done.counts["new passages"] == 2 and done.counts["judgments"] == 4
     assert texts(project) == {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "nowhere": None}
