@@ -9,11 +9,11 @@ with ew.open("trec.duckdb") as project:
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
-__all__ = ["Policy", "Project", "WorkbenchError", "create", "demo", "open"]
+__all__ = ["Policy", "Project", "WorkbenchError", "create", "demo", "measure", "open"]
 
 if TYPE_CHECKING:
     from .errors import WorkbenchError
-    from .face import Project, create, demo, open
+    from .face import Project, create, demo, measure, open
     from .labels import Policy
 
 _HOMES = {"Policy": ".labels", "WorkbenchError": ".errors"}

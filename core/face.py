@@ -19,8 +19,8 @@ from .errors import GradingError, InputError
 from .exchange import Group, Options, import_groups, make_demo
 from .formats import Source
 from .grading import Request, Scope, run_job
-from .labels import Policy, basis, grades_table, label_qrels
-from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, leaderboard
+from .labels import Policy, basis, grades_table, label_qrels, usual_min_judgment
+from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, coverage_measure, leaderboard
 from .project import Project as StoredProject
 from .project import create as create_project
 from .project import current_author, open_project
@@ -189,7 +189,7 @@ class Project:
         Raises:
             InputError: invalid settings, or no grades.
         """
-        found = label_qrels(self._stored, basis(self._stored, Policy(**settings)))
+        found = label_qrels(self._stored, basis(self._stored, self._policy(settings)))
         rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
         return Frame(rows, columns=["query_id", "doc_id", "relevance"])
 
@@ -201,7 +201,7 @@ class Project:
         Raises:
             InputError: invalid settings, or no grader yet.
         """
-        return Frame(grades_table(self._stored, basis(self._stored, Policy(**settings))))
+        return Frame(grades_table(self._stored, basis(self._stored, self._policy(settings))))
 
     def leaderboard(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
         """Return the systems, best first: rank, run, score, std_error, queries.
@@ -243,11 +243,14 @@ class Project:
         Raises:
             InputError: a leaderboard cannot be made.
         """
-        found = compare(self._stored, measure, against, source, policy=Policy(**settings))
+        found = compare(self._stored, measure, against, source, policy=self._policy(settings))
         return dict(vars(found.correlation))
 
+    def _policy(self, settings: Mapping[str, Any]) -> Policy:
+        return Policy(**{"min_judgment": usual_min_judgment(self._stored), **settings})
+
     def _board(self, measure: str, source: str, settings: dict[str, Any]) -> Leaderboard:
-        board = leaderboard(self._stored, measure, source, Policy(**settings))
+        board = leaderboard(self._stored, measure, source, self._policy(settings))
         if board.says_ungraded:
             warnings.warn(board.says_ungraded, stacklevel=3)
         return board
@@ -282,6 +285,21 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
     """
     make_demo(Path(path), current_author(), grade, lambda step: None)
     return Project(open_project(Path(path)))
+
+
+def measure(name: str, project: Project, **settings: Any) -> Any:
+    """Return EXAM-Cover as a measure for `pt.Experiment` and ir_measures. It scores any run by the project's grades.
+
+    Of the qrels only the query ids are used. The settings are part of the measure's name. Measures of two projects have
+    the same name, so evaluate them one after the other.
+
+    Args:
+        name: EXAM-Cover with a cutoff, such as EXAM-Cover@20.
+
+    Raises:
+        InputError: another measure, or invalid settings.
+    """
+    return coverage_measure(project._stored, name, settings)
 
 
 def _texts(name: str, given: FilePath | Records | None) -> list[Source]:

@@ -232,6 +232,11 @@ class GraderSpec:
     kinds: tuple[Kind, ...] = KINDS
     max_rating: int = MAX_RATING
 
+    @property
+    def imported(self) -> bool:
+        """Whether it stands for labels that were made elsewhere."""
+        return "imported" in self.parameters
+
     def on_scale(self, rating: int) -> int:
         """A person's rating, 0 to 5, on this grader's scale.
 

@@ -13,6 +13,7 @@ import pytest
 
 import exam_workbench as ew
 from exam_workbench.exchange.demo import FILES
+from tests.made.refusals import refusal
 
 QUERIES = pd.DataFrame({"qid": [1, 2], "query": ["What is a cat?", "What is a dog?"]})
 PASSAGES = pd.DataFrame(
@@ -129,3 +130,45 @@ def test_unknown_names_and_settings_are_refused(project: ew.Project) -> None:
         project.leaderboard("no such measure")
     with pytest.raises(ew.WorkbenchError):
         project.leaderboard(min_rating=9)
+
+
+def test_a_measure_of_ir_measures_gives_the_coverage_of_the_leaderboard(project: ew.Project) -> None:
+    project.grade()
+    measure = ew.measure("EXAM-Cover@2", project)
+    board = project.per_query("EXAM-Cover@2")
+    for run, given in RUNS.items():
+        ranked = given.rename(columns={"qid": "query_id", "docno": "doc_id"}) if run == "worse" else given
+        values = {metric.query_id: metric.value for metric in ir_measures.iter_calc([measure], QRELS, ranked)}
+        known = board[board.run == run].set_index("query_id").value.to_dict()
+        assert values == {"1": 0.0, "2": 0.0} | known, run
+        mean = measure.calc_aggregate(QRELS, ranked)
+        assert mean == pytest.approx(sum(values.values()) / 2)
+    assert set(board.value) > {0.0}
+    # As pt.Experiment does it: several measures at once, means by each measure's own aggregator, keys by name.
+    both = [measure, ir_measures.nDCG @ 10, ew.measure("EXAM-Cover@2", project, min_rating=5)]
+    assert len({str(one) for one in both}) == 3 and str(measure) == "EXAM-Cover@2"
+    frames = pd.DataFrame(QRELS), pd.DataFrame(RUNS["good"])
+    sums = {str(one): one.aggregator() for one in both}
+    for metric in ir_measures.iter_calc(both, *frames):
+        sums[str(metric.measure)].add(metric.value)
+    assert sums["EXAM-Cover@2"].result() == measure.calc_aggregate(*frames)
+    assert str(measure @ 1) == "EXAM-Cover@1"
+
+
+def test_a_measure_leaves_out_queries_that_it_knows_too_little_of(project: ew.Project) -> None:
+    project.grade()
+    measure = ew.measure("EXAM-Cover@2", project)
+    run = {"1": {"d1": 2.0, "unknown": 1.0}, "2": {"d2": 1.0}}
+    with pytest.warns(UserWarning, match="1"):
+        values = {one.query_id: one.value for one in measure.iter_calc([*QRELS, ir_measures.Qrel("9", "d1", 1)], run)}
+    assert values["2"] == 1 and pd.isna(values["1"]) and pd.isna(values["9"])
+    with pytest.warns(UserWarning):
+        assert measure.calc_aggregate(QRELS, run) == 1
+    skipping = ew.measure("EXAM-Cover@2", project, skipped="ignore")
+    assert (
+        skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}}) == 1 == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
+    )
+    with refusal("not-a-coverage-measure", "nDCG@10"):
+        ew.measure("nDCG@10", project)
+    with refusal("min-rating-out-of-range", "7"):
+        ew.measure("EXAM-Cover@2", project, min_rating=7)

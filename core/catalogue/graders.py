@@ -80,7 +80,7 @@ def _count_graders(project: Project) -> list[StoredGrader]:
             " ORDER BY grader_key"
         )
     ]
-    most = max((grader.grades for grader in stored), default=0)
+    most = max((grader.grades for grader in stored if not grader.spec.imported), default=0)
     return sorted(stored, key=lambda grader: place_among(grader, most))
 
 
@@ -88,10 +88,10 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, 
     """Where a grader stands among those of its project; the least is the usual one.
 
     Args:
-        most: grades that one of them has.
+        most: grades that one of them has, imported labels aside.
     """
-    # A grader that was only tried on a part of the pool does not become what every screen shows.
-    tried = 2 * grader.grades < most
+    # Neither imported labels nor a grader that was only tried on a part of the pool become what every screen shows.
+    tried = grader.spec.imported or 2 * grader.grades < most
     return grader.grades == 0, tried, _preference(grader.spec.method), -grader.grades, grader.key
 
 

@@ -36,7 +36,7 @@ def _succession(project: Project) -> Succession | None:
     if former is None:
         return None
     usual, others = known[0], known[1:]
-    most, grades = max(one.grades for one in others), 0
+    most, grades = max((one.grades for one in others if not one.spec.imported), default=0), 0
     for began, graded in project.rows(
         "SELECT started_at, done FROM jobs WHERE subject_key = ? ORDER BY job_key", [usual.key]
     ):

@@ -81,7 +81,8 @@ def table_of(operations: Sequence[Operation]) -> str:
 
 
 def _record_of(one: Parameter) -> dict[str, Any]:
-    usual = vars(Option()) | {"parse": one.option.parse, "default": one.option.default}
+    functions = ("parse", "default", "kept")
+    usual = vars(Option()) | {name: getattr(one.option, name) for name in functions}
     option = {name: value for name, value in vars(one.option).items() if value != usual[name]}
     # The shell only shows it. Who runs the operation decides on some defaults.
     default = one.option.default() if one.option.default and not one.option.variable else one.default

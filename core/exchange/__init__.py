@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import exporting
 from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
+from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
 from .demo import is_demo, make_demo
 from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
 from .exporting import bank_csv, bank_jsonl, board_in_form, board_json, board_latex, board_tsv, graded_file, qrels
@@ -25,6 +26,8 @@ from .zipping import zipped
 __all__ = [
     "CHECKS",
     "IMPORTERS",
+    "SPLIT",
+    "DataSet",
     "Group",
     "Imported",
     "Manifest",
@@ -43,7 +46,10 @@ __all__ = [
     "export_grades",
     "export_project",
     "exporting",
+    "find_data_set",
     "graded_file",
+    "import_beir",
+    "import_data_set",
     "import_files",
     "import_groups",
     "import_project",

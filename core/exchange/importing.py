@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,12 +55,13 @@ from ..project import (
     write_responses,
 )
 from ..text import first_few, how_many
-from ..types import Board, Query, Question
+from ..types import Board, Judgment, Query, Question
 from .answers_import import write_answers, write_factors
 from .exam_import import bank_version, write_exam_items
 from .generated_import import write_answer_verdicts, write_generated
 from .graded_batches import GradedFiles
 from .graded_import import GradedImport
+from .labels_import import write_labels
 from .rehearsal import LARGE, rehearsal
 from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 
@@ -72,13 +73,15 @@ class Options:
     Args:
         source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Several
             files of leaderboards become one under it. Of an exam the query that its items belong to; of samples of
-            lm-evaluation-harness the student.
+            lm-evaluation-harness the student; of labels the grader.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
         gold: whether responses are the gold texts, one a query, and no system's.
         replace: whether what the project has of the same names may give way.
         form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is told from the file.
+        scale: top of the scale of labels; for None the greatest label.
+        only: ids of the queries or passages to import; all for None.
     """
 
     source: str | None = None
@@ -86,6 +89,8 @@ class Options:
     gold: bool = False
     replace: bool = False
     form: str | None = None
+    scale: int | None = None
+    only: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -132,12 +137,19 @@ def import_files(
     return import_groups(project, [Group(kind, sources, options or Options())], author, preview)[0]
 
 
-def import_groups(project: Project, groups: Sequence[Group], author: str, preview: bool = False) -> list[Imported]:
+def import_groups(
+    project: Project,
+    groups: Sequence[Group],
+    author: str,
+    preview: bool = False,
+    also: Callable[[Cursor], object] = lambda cursor: None,
+) -> list[Imported]:
     """Import groups of files, all in one transaction, in the order in which kinds build on each other.
 
     Args:
         groups: files by kind; at most one group a kind.
         preview: say what the imports would do and change nothing.
+        also: called with the cursor after the groups, in the same transaction.
 
     Returns:
         What was done, a result for each group, in the order of `IMPORTERS`.
@@ -166,6 +178,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
         tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
         with tried as cursor:
             results = [_write(cursor, group, report, write, author) for group, report, write in read]
+            also(cursor)
             if not preview:
                 _refuse_to_replace(groups, results)
     return results
@@ -238,6 +251,8 @@ def _queries(sources: Sequence[Source], report: Report, options: Options, folder
     found: dict[str, Query] = {}
     for source in sources:
         for query in queries.read_queries(source, report):
+            if options.only is not None and query.query_id not in options.only:
+                continue
             if found.setdefault(query.query_id, query) != query:
                 reason = f"query {query.query_id} has different content in another file"
                 report.refuse(source.name, None, "duplicate-query", reason)
@@ -252,7 +267,7 @@ def _queries(sources: Sequence[Source], report: Report, options: Options, folder
 def _passages(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = PassageFiles(folder)
     for source in sources:
-        files.take(passages.read_passages(source, report))
+        files.take(passages.read_passages(source, report, options.only))
     files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
@@ -299,17 +314,38 @@ def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         written = 0
         for name, (file, found) in read.items():
-            first_lines: dict[str, int] = {}
-            for judgment, line in found:
-                first_lines.setdefault(judgment.query_id, line)
-            unknown = set(_unknown(cursor, file, first_lines, options, report))
-            report.raise_if_refused(_NAME_QUERIES)
-            stage_judgments(cursor, [judgment for judgment, _ in found if judgment.query_id not in unknown])
+            stage_judgments(cursor, _of_known_queries(cursor, file, found, options, report))
             written += write_judgments(cursor, name, keeper)
         refresh_pool(cursor)
         return {"sources": len(sources), "judgments": written}
 
     return write
+
+
+def _labels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = _by_name(sources, options, report, trec_qrels.read_labels)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for name, (file, found) in read.items():
+            known = _of_known_queries(cursor, file, found, options, report)
+            total.update(write_labels(cursor, name, options.scale, known, file, report, author))
+        refresh_pool(cursor)
+        return dict(total)
+
+    return write
+
+
+def _of_known_queries(
+    cursor: Cursor, file: str, found: Sequence[tuple[Judgment, int]], options: Options, report: Report
+) -> list[Judgment]:
+    """Judgments or labels of a file, without those of unknown queries; these are refused or remarked on."""
+    first_lines: dict[str, int] = {}
+    for judgment, line in found:
+        first_lines.setdefault(judgment.query_id, line)
+    unknown = set(_unknown(cursor, file, first_lines, options, report))
+    report.raise_if_refused(_NAME_QUERIES)
+    return [judgment for judgment, _ in found if judgment.query_id not in unknown]
 
 
 def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
@@ -628,6 +664,7 @@ IMPORTERS: dict[str, Importer] = {
         _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
     ),
     "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
+    "labels": Importer(_labels, frozenset({"passages", "grades", "listed"})),
     "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})

@@ -16,7 +16,7 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Policy, basis, readiness
-from ..project import Cursor, Project, log
+from ..project import Cursor, Project, log, terms_of
 from ..project import record as record_act
 from ..types import GraderSpec
 from .exporting import bank_jsonl, qrels
@@ -62,6 +62,7 @@ def publish(
         pool_key = record_pool(cursor)
         key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
         now = datetime.now(UTC)
+        data_sets = [asdict(terms) for terms in terms_of(project)]
         manifest: Manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -75,6 +76,7 @@ def publish(
             "grader": _grader(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool(project),
+            **({"data_sets": data_sets} if data_sets else {}),
             "counts": asdict(readiness(project, basis(project, resolved))),
             "qrels": {
                 "values": "binary" if binary else "graded",

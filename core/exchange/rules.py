@@ -18,7 +18,7 @@ from ..catalogue import SPEC_COLUMNS, stored_spec
 from ..errors import WorkbenchError
 from ..formats import LARGEST
 from ..graders import read_prompt
-from ..labels import Policy
+from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
 from ..project import (
     JOB_SUBJECTS,
@@ -28,11 +28,13 @@ from ..project import (
     ROLES,
     SCALE,
     SETTING_OF_BACKUPS,
+    SETTING_OF_TERMS,
     TURNS,
     Cursor,
     first_line,
     quoted_name,
     read_schedule,
+    read_terms,
 )
 from ..text import LONGEST_ID, fault_of_id, how_many
 from ..types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
@@ -428,6 +430,9 @@ RULES: Final = (
     _value("settings", "invalid-pool-depth",
            "name <> 'pool_depth' OR coalesce(try_cast(value AS INTEGER) >= 1, false)",
            "the pool depth is not a whole number from 1"),
+    _value("settings", "invalid-min-judgment",
+           f"name <> '{SETTING_OF_MIN_JUDGMENT}' OR try_cast(value AS INTEGER) IS NOT NULL",
+           "the min judgment is not a whole number"),
     *(
         _value(table, "invalid-id", rf"{_id(column)} AND NOT regexp_matches({column}, '\s')",
                f"a {_called(column)} is invalid")
@@ -637,6 +642,8 @@ RULES: Final = (
           f"WHERE name = '{SETTING_OF_BACKUPS}'"),
     _read("contents", "settings", "invalid-prices", "the price of a model is invalid", "value", _are_prices,
           "WHERE name = 'prices'"),
+    _read("contents", "settings", "invalid-terms", "the terms of data sets cannot be read", "value", read_terms,
+          f"WHERE name = '{SETTING_OF_TERMS}'"),
     _read("contents", "settings", "invalid-item-filters", "the threshold of a filter is not a number", "value",
           _are_filters, "WHERE name = 'item filters'"),
     _read("contents", "graders", "invalid-grader", "the stored settings of the grader cannot be read", SPEC_COLUMNS,

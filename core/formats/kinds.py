@@ -21,21 +21,23 @@ from . import (
 from .file_kind import FileKind
 
 KINDS_OF_FILE: dict[str, FileKind] = {
-    module.KIND.name: module.KIND
-    for module in (
-        *(
-            trec_run,
-            trec_qrels,
-            lm_eval,
-            graded,
-            answers,
-            answer_verdicts,
-            responses,
-            exam,
-            responses_matrix,
-            student_factors,
-        ),
-        *(question_bank, leaderboards, passages, queries),
+    kind.name: kind
+    for kind in (
+        trec_run.KIND,
+        trec_qrels.KIND,
+        trec_qrels.LABELS,
+        lm_eval.KIND,
+        graded.KIND,
+        answers.KIND,
+        answer_verdicts.KIND,
+        responses.KIND,
+        exam.KIND,
+        responses_matrix.KIND,
+        student_factors.KIND,
+        question_bank.KIND,
+        leaderboards.KIND,
+        passages.KIND,
+        queries.KIND,
     )
 }
 """By name. A file is taken for the first kind that it looks like: the more a kind asks of it, the earlier it stands."""

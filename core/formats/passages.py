@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from typing import Any, TextIO
 
 from ..errors import Report
@@ -31,13 +31,14 @@ LONG = 200
 """Characters on average that make texts passages rather than queries."""
 
 
-def read_passages(source: Source, report: Report) -> Iterator[Passage]:
+def read_passages(source: Source, report: Report, only: Collection[str] | None = None) -> Iterator[Passage]:
     """Stream passages; an id that occurs twice is yielded twice, since the file may not fit in memory.
 
     Args:
         source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A `title` goes in front
             of the text.
         report: takes refused lines.
+        only: ids of the passages to read; all for None. The texts of the others are not checked.
 
     Yields:
         Passages in file order.
@@ -46,6 +47,9 @@ def read_passages(source: Source, report: Report) -> Iterator[Passage]:
     lines = open_lines(source, report)
     for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
         with refusing(report, source.name, number):
+            if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
+                any_read = True
+                continue
             passage = _passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
@@ -68,11 +72,11 @@ def has_keys(keys: Set[str]) -> bool:
 
 def _passage_of(row: dict[str, Any]) -> Passage:
     passage_id = good_id(value_of(row, ID_KEYS, "passage id"), "passage")
-    text, title = good_text(value_of(row, TEXT_KEYS, "passage's text"), "passage's text"), row.get("title")
-    # As BEIR has it; some texts begin with their title already.
-    if isinstance(title, str) and title.strip() and not text.startswith(title):
-        text = f"{title.strip()} {text}"
-    return Passage(passage_id, text)
+    text, title = value_of(row, TEXT_KEYS, "passage's text"), row.get("title")
+    # As BEIR has it; some texts are empty or begin with their title already.
+    if isinstance(text, str) and isinstance(title, str) and title.strip() and not text.startswith(title):
+        text = f"{title.strip()} {text}" if text.strip() else title.strip()
+    return Passage(passage_id, good_text(text, "passage's text"))
 
 
 def _of_cells(line: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from ..errors import InputError, Report
-from ..types import Judgment
+from ..types import MAX_RATING, Judgment
 from .columns import INTEGER, is_ranked, kind_of_map, open_ranked
 from .file_kind import FileKind
 from .source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
@@ -53,6 +53,20 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                 )
     report.require(seen, source.name, "judgments")
     return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
+
+
+def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
+    """Read labels that a model gave, in any form of judgments, with their lines; see `read_qrels_lines`.
+
+    Args:
+        report: also takes labels that are not from 0 to 5.
+    """
+    found = read_qrels_lines(source, report)
+    for label, line in found:
+        if not 0 <= label.value <= MAX_RATING:
+            reason = f"the label {label.value} is not from 0 to {MAX_RATING}; remove lines of passages without a label"
+            report.refuse(source.name, line, "label-out-of-range", reason)
+    return found
 
 
 def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
@@ -105,4 +119,15 @@ KIND = FileKind(
         "name": lambda beginning: beginning.named("qrels", "qrel"),
     },
     judges=True,
+)
+
+LABELS = FileKind(
+    name="labels",
+    title="Labels (by a model)",
+    what="labels that a model made elsewhere, such as UMBRELA qrels: the forms of judgments, with values from 0 to 5",
+    extensions=KIND.extensions,
+    read=read_labels,
+    write=None,
+    # A file does not show if a model or an assessor gave its values.
+    looks_like={},
 )

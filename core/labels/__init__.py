@@ -25,7 +25,7 @@ from .overrides import (
     write_override,
     write_withdrawal,
 )
-from .policy import Policy, Skipped
+from .policy import SETTING_OF_MIN_JUDGMENT, Policy, Skipped, usual_min_judgment
 from .progress import Progress, failed_pairs, grades_table, progress, ungraded_pairs
 from .ratings import graded_pairs, overriding, ratings
 from .readiness import Readiness, readiness
@@ -36,6 +36,7 @@ from .union import coverage_of_union
 __all__ = [
     "MISSING",
     "RANKED",
+    "SETTING_OF_MIN_JUDGMENT",
     "Basis",
     "Override",
     "Policy",
@@ -79,6 +80,7 @@ __all__ = [
     "reference_coverage",
     "scored",
     "ungraded_pairs",
+    "usual_min_judgment",
     "weights_of",
     "withdraw",
     "withdraw_all",

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import InputError
+from ..project import Project
 from ..types import MAX_RATING
 from .rules import LabelRule, parse_rule
 
@@ -13,6 +14,7 @@ Skipped = Literal["zero", "ignore"]
 
 LARGEST = 2**31 - 1
 """The largest number in a policy: tables and trec_eval hold no larger ones."""
+SETTING_OF_MIN_JUDGMENT = "min_judgment"
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,9 @@ class Policy:
     def as_dict(self) -> dict[str, Any]:
         """The policy as plain values, as it is written into JSON output."""
         return asdict(self)
+
+
+def usual_min_judgment(project: Project) -> int:
+    """The min judgment of a project if none is chosen: that of the collection that it imported last, else 1."""
+    stored = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_MIN_JUDGMENT])
+    return Policy.min_judgment if stored is None else int(stored)

@@ -17,6 +17,7 @@ from .comparison import (
 )
 from .curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from .files import GradeFiles, leaderboard_of_files
+from .given_runs import coverage_measure
 from .inspection import QueryScore, inspect_query, per_query_scores
 from .making import label_board, leaderboard
 from .needs import pairs_needed, seen_by
@@ -43,6 +44,7 @@ __all__ = [
     "compare_boards",
     "correlation_shift",
     "cover_curves",
+    "coverage_measure",
     "inspect_query",
     "judged_scores",
     "label_board",

@@ -10,6 +10,7 @@ from ..errors import GradingError
 from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
 from ..grading import PriceTag
 from ..jobs import Extent, Progress
+from ..labels import usual_min_judgment
 from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
 from .console import counted
 from .describing import Gathered, Option
@@ -79,11 +80,18 @@ Against = Annotated[
         metavar="SOURCE",
     ),
 ]
-GoldJudgment = Annotated[int, Option("--min-judgment", help="Lowest judgment of a gold passage.")]
+GoldJudgment = Annotated[
+    int | None,
+    Option(
+        "--min-judgment",
+        help="Lowest judgment of a gold passage (default: the level of an imported data set, else 1).",
+        kept=usual_min_judgment,
+    ),
+]
 
 
-def _gold(*, against: Against = (), min_judgment: GoldJudgment = 1) -> Gold:
-    return Gold(against or None, min_judgment)
+def _gold(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
+    return Gold(against or None, Gold.min_judgment if min_judgment is None else min_judgment)
 
 
 GoldOptions = Annotated[Gold, Gathered(_gold)]
@@ -109,7 +117,7 @@ def _view(
     same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
     without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
     against: Against = (),
-    min_judgment: GoldJudgment = 1,
+    min_judgment: GoldJudgment = None,
 ) -> View:
     return View(
         runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,

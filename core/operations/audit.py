@@ -12,7 +12,7 @@ from ..formats import SHEET_FORMS, SheetForm, Source
 from ..project import Project
 from ..text import how_many
 from .audit_board import AuditName
-from .console import counted, deliver
+from .console import counted, deliver, warn_of_terms
 from .describing import MOST_DRAWS, Argument, Option
 from .opening import Opening
 from .options import Author
@@ -168,6 +168,7 @@ def export(
 ) -> str | TextOutput:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     with opening() as project:
+        warn_of_terms(project)
         sheet = room.sheet(
             project,
             find_audit(project, name),

@@ -195,7 +195,9 @@ def at_a_shell() -> None:
     """
     if guest() is not None:
         raise InputError(
-            "needs-a-shell", "This command needs local files.", "Run it in a shell on the computer that has the files."
+            "needs-a-shell",
+            "This command needs local files.",
+            "Run it in a shell on the computer that has the files, while no app has the project open.",
         )
 
 
@@ -222,6 +224,15 @@ def write_bytes(content: bytes) -> None:
 def tell(message: str) -> None:
     """Print a line on stderr, so that stdout has the results alone."""
     write(f"{message}\n", "error")
+
+
+def warn_of_terms(project: Project) -> None:
+    """Warn before texts are exported that come from data sets with terms of use."""
+    # Most operations export nothing.
+    from ..project import terms_of
+
+    for terms in terms_of(project):
+        tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
 
 
 def print_json(value: Any) -> None:

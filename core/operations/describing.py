@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError
 from .console import guest
+
+if TYPE_CHECKING:
+    from ..project import Project
 
 MOST_DRAWS = 10_000
 """Draws or repeats of a computation that one request may ask for."""
@@ -31,6 +34,7 @@ class Option:
         least, most: bounds of a number.
         parse: makes the value from a checked one; raises InputError.
         default: makes the default when the operation is run, if it depends on who runs it.
+        kept: gives the default of an open project.
         variable: environment variable with the default.
         file: whether the value names a file, and what the operation does with it.
         exists: whether it has to be an existing file, and no folder.
@@ -49,13 +53,14 @@ class Option:
         most: float | None = None,
         parse: Callable[[Any], Any] | None = None,
         default: Callable[[], Any] | None = None,
+        kept: Callable[[Project], Any] | None = None,
         variable: str | None = None,
         file: FileUse | None = None,
         exists: bool = False,
         stdin: bool = False,
     ) -> None:
         self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
-        self.least, self.most, self.parse, self.default = least, most, parse, default
+        self.least, self.most, self.parse, self.default, self.kept = least, most, parse, default, kept
         self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
 
 

@@ -7,11 +7,23 @@ from typing import Annotated
 
 from ..bank import counts
 from ..errors import FileError, InputError
-from ..exchange import IMPORTERS, Options, import_files, import_project, make_demo
+from ..exchange import (
+    IMPORTERS,
+    SPLIT,
+    DataSet,
+    Options,
+    find_data_set,
+    import_beir,
+    import_data_set,
+    import_files,
+    import_project,
+    make_demo,
+)
 from ..formats import BOARD_FORMS, Source
 from ..locations import projects_folder
 from ..project import current_author
-from .console import at_a_shell, tell, write_bytes
+from ..types import MAX_RATING
+from .console import at_a_shell, tell, warn_of_terms, write_bytes
 from .describing import Argument, Option
 from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
 from .opening import Opening
@@ -48,18 +60,33 @@ def demo(
     return None
 
 
+LARGE_DOWNLOAD = 10**9
+"""Bytes beyond which a data set is downloaded only on request."""
+
+_OF_KINDS = {
+    "gold": ("responses",),
+    "form": ("leaderboard",),
+    "scale": ("labels",),
+    "split": ("beir",),
+    "all_passages": ("beir", "dataset"),
+    "yes": ("dataset",),
+}
+"""The kinds that an option of the import applies to, if not to all."""
+
+
 @operation("import", act="import files")
 def import_(
     opening: Opening,
     *,
-    kind: Annotated[str, Argument(choices=[*IMPORTERS, "project"])],
+    kind: Annotated[str, Argument(choices=[*IMPORTERS, "beir", "dataset", "project"])],
     files: Annotated[tuple[Path, ...], Argument(file="read")],
     source: Annotated[
         str | None,
         Option(
             "--source",
             "--name",
-            help="Name of the judgments, the leaderboard or the lm-eval examinee (default: file or folder name).",
+            help="Name of the judgments, the leaderboard, the lm-eval examinee or the grader of labels"
+            " (default: file or folder name, or id of the data set).",
         ),
     ] = None,
     skip_unknown: Annotated[
@@ -71,6 +98,15 @@ def import_(
     ] = None,
     gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
+    scale: Annotated[
+        int | None,
+        Option(help="Top of the scale of the labels (default: the greatest label).", least=1, most=MAX_RATING),
+    ] = None,
+    split: Annotated[str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")] = None,
+    all_passages: Annotated[
+        bool, Option(help="Import the whole corpus. By default, only passages of runs and judgments.")
+    ] = False,
+    yes: Annotated[bool, Option(help="Download the data set even if it is larger than 1 GB.")] = False,
     preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
 ) -> Output:
     """Import files. If a line is invalid, nothing is imported.
@@ -80,7 +116,19 @@ def import_(
 
     You can name several files of runs or qrels at once. Several files of leaderboards become one leaderboard with
     --source. An exported project becomes a new project.
+
+    beir imports the queries, judgments and passages of a BEIR folder. dataset does the same for an id of ir_datasets,
+    such as beir/scifact/test. labels are ratings of whole passages by a model; they become grades of the grader --name.
     """
+    options = {"gold": gold, "form": form, "scale": scale, "split": split, "all_passages": all_passages, "yes": yes}
+    for name, kinds in _OF_KINDS.items():
+        if options[name] and kind not in kinds:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(
+                "options-exclude-each-other",
+                f"{flag} cannot be combined with {kind}.",
+                f"Use {flag} with {' or '.join(kinds)}.",
+            )
     if kind == "project":
         if len(files) > 1 or source or skip_unknown or form or gold or replace or preview:
             raise InputError(
@@ -89,27 +137,24 @@ def import_(
                 "Name one folder or zip file, and remove the options.",
             )
         return _import_project(files[0], opening.path)
-    for option, value, wanted in (("--gold", gold, "responses"), ("--form", form, "leaderboard")):
-        if value and kind != wanted:
-            raise InputError(
-                "options-exclude-each-other",
-                f"{option} cannot be combined with {kind}.",
-                f"Use exam import {wanted} {option}.",
-            )
+    if kind in ("beir", "dataset"):
+        at_a_shell()
+        if len(files) > 1:
+            raise InputError("several-collections", "Several collections were named.", "Import them one by one.")
     if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
         raise InputError(
             "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
         )
+    data_set = _announced(files[0].as_posix(), yes) if kind == "dataset" else None
+    how, author = Options(source, skip_unknown, gold, replace, form, scale), current_author()
     with opening() as project:
         try:
-            done = import_files(
-                project,
-                kind,
-                [Source.of(file) for file in files],
-                current_author(),
-                Options(source, skip_unknown, gold, replace, form),
-                preview,
-            )
+            if data_set is not None:
+                done = import_data_set(project, data_set, author, how, all_passages, preview)
+            elif kind == "beir":
+                done = import_beir(project, files[0], author, how, split or SPLIT, all_passages, preview)
+            else:
+                done = import_files(project, kind, [Source.of(file) for file in files], author, how, preview)
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)
     notes = [str(note) for note in done.notes]
@@ -118,6 +163,22 @@ def import_(
     output.note(*(f"note: {note}" for note in notes))
     output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
     return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+
+
+def _announced(name: str, yes: bool) -> DataSet:
+    """A data set, after its size and terms are shown.
+
+    Raises:
+        InputError: it is unknown, or it is large and that was not agreed to.
+    """
+    found = find_data_set(name)
+    size = "an unknown number of bytes" if found.size is None else f"{found.size / 1e6:,.1f} MB"
+    tell(f"Download: {size}. Terms of {found.terms}.")
+    if not yes and (found.size is None or found.size > LARGE_DOWNLOAD):
+        raise InputError(
+            "large-download", f"The data set '{name}' needs {size} from the network.", "To download it, add --yes."
+        )
+    return found
 
 
 def _import_project(folder: Path, path: Path) -> Output:
@@ -199,6 +260,8 @@ def export(
         _check_alone(given)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
     with opening() as project:
+        if what in ("graded", "project"):
+            warn_of_terms(project)
         if what in FOLDERS:
             export_folder(project, what, asked)
             content = b""

@@ -32,7 +32,7 @@ from ..jobs import BackgroundJob, Progress
 from ..project import Project, current_author
 from ..types import GraderSpec
 from .batch import grade_in_batches
-from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell
+from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell, warn_of_terms
 from .describing import Argument, Gathered, Option
 from .grader_options import GraderOptions
 from .opening import Opening
@@ -109,6 +109,7 @@ def plan(
         _tell_unknown(project, spec, version, scope)
         found = asdict(make_plan(project, spec, version, scope))
         if output is not None:
+            warn_of_terms(project)
             sources = [Source.of(str(path)) for path in answers]
             written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, cast
 
-from ..labels import Policy, Skipped
+from ..labels import Policy, Skipped, usual_min_judgment
 from ..measures import Ties
 from ..project import Project
 from ..study import (
@@ -82,8 +82,13 @@ def meta(
         str | None, Option(help="Official measure for all columns. Default: the measure of each column.")
     ] = None,
     min_judgment: Annotated[
-        int, Option(help="Judgment from which a passage is relevant on the official leaderboard.")
-    ] = 1,
+        int | None,
+        Option(
+            help="Judgment from which a passage is relevant on the official leaderboard"
+            " (default: the level of an imported data set, else 1).",
+            kept=usual_min_judgment,
+        ),
+    ] = None,
     skipped: Annotated[
         str, Option(help="A query that a run skipped scores zero, or is ignored.", choices=["zero", "ignore"])
     ] = "zero",
@@ -119,7 +124,7 @@ def meta(
     policy = Policy(
         weighted=not unweighted,
         overrides=not no_overrides,
-        min_judgment=min_judgment,
+        min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
         skipped=cast(Skipped, skipped),
     )
     shown = coefficients or COEFFICIENTS

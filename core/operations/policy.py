@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..labels import Policy
+from ..labels import Policy, usual_min_judgment
 from .describing import Gathered, Option
 
 
@@ -24,8 +24,13 @@ def _policy(
         Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"]),
     ] = Policy.skipped,
     min_judgment: Annotated[
-        int, Option(help="Judgment from which a passage is relevant in binary measures.")
-    ] = Policy.min_judgment,
+        int | None,
+        Option(
+            help="Judgment from which a passage is relevant in binary measures"
+            " (default: the level of an imported data set, else 1).",
+            kept=usual_min_judgment,
+        ),
+    ] = None,
 ) -> Policy:
     return Policy(
         grader=grader,
@@ -35,7 +40,8 @@ def _policy(
         label=label,
         weighted=not unweighted,
         skipped="ignore" if skipped == "ignore" else "zero",
-        min_judgment=min_judgment,
+        # Only grades in files come without a project.
+        min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
         overrides=not no_overrides,
     )
 

@@ -14,7 +14,7 @@ from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..project import ActName
+from ..project import ActName, Project
 from .describing import Gathered, Given, Option, Parameter
 from .opening import Opening
 from .output import Output
@@ -106,12 +106,21 @@ class Operation:
         values = {one.name: one.value_of(given) for one in self.parameters}
         opening.begin(self.act, self.only_reads(values))
         special = {"opening": opening, "given": frozenset(given)}
-        arguments = self.request.arguments(values)
-        arguments |= {name: value for name, value in special.items() if name in self.request.special}
-        if "project" not in self.request.special:
-            return self.run(**arguments)
-        with opening() as project:
-            return self.run(project=project, **arguments)
+        special = {name: value for name, value in special.items() if name in self.request.special}
+        if "project" in self.request.special:
+            with opening() as project:
+                self._complete(values, project)
+                return self.run(project=project, **self.request.arguments(values), **special)
+        if "opening" in special and any(one.option.kept and values[one.name] is None for one in self.parameters):
+            with opening() as project:
+                self._complete(values, project)
+        return self.run(**self.request.arguments(values), **special)
+
+    def _complete(self, values: dict[str, Any], project: Project) -> None:
+        """Put the defaults that a project keeps where no value was given."""
+        for one in self.parameters:
+            if one.option.kept and values[one.name] is None:
+                values[one.name] = one.option.kept(project)
 
 
 OPERATIONS: dict[str, Operation] = {}

@@ -192,6 +192,7 @@ from .students import (
     verdicts,
 )
 from .teamwork import LONGEST_GUIDELINES, done_queries, guidelines, mark_done, set_guidelines
+from .terms import SETTING_OF_TERMS, Terms, keep_terms, read_terms, terms_of
 from .tokens import acting_with, find_token, make_token, tokens, withdraw_token
 from .values import as_pattern, quoted_name, quoted_path
 
@@ -223,6 +224,7 @@ __all__ = [
     "ROLES",
     "SCALE",
     "SETTING_OF_BACKUPS",
+    "SETTING_OF_TERMS",
     "SPILL",
     "TURNS",
     "WITHDRAW",
@@ -258,6 +260,7 @@ __all__ = [
     "Schedule",
     "Sought",
     "Student",
+    "Terms",
     "acted_since",
     "acting_with",
     "activity",
@@ -339,6 +342,7 @@ __all__ = [
     "judgment_history",
     "judgments",
     "keep_backups",
+    "keep_terms",
     "kept_as_they_are",
     "kinds_of_act",
     "known_responses",
@@ -380,6 +384,7 @@ __all__ = [
     "rankings",
     "read_objects",
     "read_schedule",
+    "read_terms",
     "record",
     "recorded_as",
     "recorded_jobs",
@@ -414,6 +419,7 @@ __all__ = [
     "students",
     "students_of",
     "table_of",
+    "terms_of",
     "tokens",
     "undo_member",
     "unknown_queries",

@@ -82,6 +82,7 @@ _SCREENS = {
     "import answer-verdicts": "judges",
     "import audit sheet": "audit",
     "import graded": "passages",
+    "import labels": "passages",
     "import responses": "passages",
     "import runs": "leaderboard",
     "import leaderboard": "leaderboard",

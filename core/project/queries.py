@@ -85,6 +85,7 @@ _NAMES = {
     "subtopic": ("question_revisions", "subtopic_id", False),
     "examinee": ("students", "name", False),
     "retrieval": ("retrievals", "name", False),
+    "grader": ("graders", "name", False),
     "answer generator": ("generators", "name", False),
     "answer check": ("answer_judges", "name", False),
 }

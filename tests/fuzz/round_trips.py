@@ -33,7 +33,7 @@ from exam_workbench.formats.passages import read_passages, write_passages
 from exam_workbench.formats.queries import read_queries, write_queries
 from exam_workbench.formats.question_bank import write_bank, write_bank_csv
 from exam_workbench.formats.responses import write_responses
-from exam_workbench.formats.trec_qrels import read_qrels, write_qrels
+from exam_workbench.formats.trec_qrels import read_labels, read_qrels, write_qrels
 from exam_workbench.formats.trec_run import write_run
 from exam_workbench.types import GradeColumns, Ranked
 
@@ -52,6 +52,10 @@ def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
 def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
     # One that says nothing has nothing to be written.
     return [replace(one, file="", line=None) for one in read_responses(sources, report) if one.text.strip()]
+
+
+def _labels(sources: Sequence[Source], report: Report) -> list[Any]:
+    return [(j.query_id, j.passage_id, j.value) for source in sources for j, _ in read_labels(source, report)]
 
 
 def _judgments(sources: Sequence[Source], report: Report) -> list[Any]:
@@ -108,6 +112,7 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "passages": (_each(read_passages), (("p.jsonl", write_passages),)),
     "runs": (_lines, (("r.run", _write_lines),)),
     "qrels": (_judgments, (("j.qrels", write_qrels),)),
+    "labels": (_labels, (("j.qrels", write_qrels),)),
     "bank": (_questions, (("b.jsonl", write_bank), ("b.csv", write_bank_csv))),
     "graded": (_each(read_graded), (("g.jsonl.gz", write_graded),)),
     "responses": (_responses, (("w.jsonl", write_responses),)),

@@ -134,6 +134,7 @@ FORMS = (
     Form("passages", "corpus.jsonl", [{"docid": "p1", "text": "text of p1"}, {"docid": "p7", "text": "Öl"}]),
     Form("runs", "fresh.run", "q0 Q0 p0 1 8.5 fresh\nq0 Q0 p7 2 7.5 fresh\nq1 Q0 p1 1 8.5 other\n"),
     Form("qrels", "fresh.qrels", "q0 0 p0 3\nq0 0 p1 -1\nq2 0 p7 1\n"),
+    Form("labels", "model.qrels", "q0 0 p0 3\nq0 0 p1 0\nq2 0 p7 1\n"),
     Form("bank", "bank.jsonl", [{"query_id": "q0", "text": "why the moon"}, QUESTION]),
     Form("bank", "bank.csv", 'query_id,question_id,text,kind,weight,active,answer_key,choices,note\n'
          'q0,q0/c1,"Why, say ""who""?",question,1.5,true,\'=key,a|b,"two\nlines"\n'),

@@ -23,7 +23,7 @@ from exam_workbench.exchange import (
 from exam_workbench.labels import overrides
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.pipelines import answers_csv, exam_json
-from exam_workbench.project import Project, official_sources, rankings
+from exam_workbench.project import Project, official_sources, rankings, terms_of
 from exam_workbench.text import how_many
 from pages.parts.shared import policy_widgets, ui
 
@@ -66,6 +66,8 @@ def others(project: Project) -> None:
     """Everything else that can be written."""
     st.header("Other files", anchor=False)
     author, name = ui.person(), project.name
+    for terms in terms_of(project):
+        st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
     with st.container(key="files", horizontal=True):
         with _kind("Question bank"):
             st.caption("All questions of the newest version, including inactive questions.")

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench.bank import latest_version
 from exam_workbench.catalogue import find_grader, graders, succession
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy
+from exam_workbench.labels import Policy, usual_min_judgment
 from exam_workbench.leaderboard import QueryChoice
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.project import Project, gold_name, official_sources
@@ -93,7 +93,7 @@ def chosen(project: Project) -> Policy:
         cutoff=int(state.get("cutoff") or default.cutoff),
         label=str(state.get("label") or default.label),
         weighted=bool(state.get("weights", True)),
-        min_judgment=int(state.get("relevant") or default.min_judgment),
+        min_judgment=int(state.get("relevant") or usual_min_judgment(project)),
     )
 
 
@@ -129,7 +129,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
         known: names of the graders that have grades.
     """
     boards = [*official_sources(project), NO_BOARD]
-    usual = _take(known, boards)
+    usual = _take(known, boards, usual_min_judgment(project))
     if screen in MATTERS:
         view = _widgets(project, known, boards, screen)
     else:
@@ -139,13 +139,13 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
 
 
-def _take(known: list[str], boards: list[str]) -> dict[Choice, Any]:
+def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
     """Let every choice hold what the address says, where somebody came by it; returns the defaults."""
     default = Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
         "grader": known[0], "tau": default.min_rating, "label": default.label, "weights": True,
-        "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff, "relevant": default.min_judgment,
+        "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff, "relevant": min_judgment,
     }  # fmt: skip
     read: dict[Choice, Callable[[str], Any]] = {
         "grader": _among(known), "tau": lambda text: _among(MIN_RATINGS)(int(text)),

@@ -1,0 +1,46 @@
+"""Terms of use of the data sets whose texts a project has: manifests name them, and exports of texts warn of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from .project import Cursor, Project
+
+SETTING_OF_TERMS = "data sets"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a data set.
+
+    Args:
+        data_set: its id in ir_datasets.
+        terms: as its publisher states them; empty if ir_datasets knows none.
+        address: of the page that describes it.
+    """
+
+    data_set: str
+    terms: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.data_set}: {self.terms or 'no terms are known to ir_datasets'} ({self.address})"
+
+
+def read_terms(written: str) -> list[Terms]:
+    """The terms of each data set, from the value of the setting."""
+    return [Terms(**one) for one in json.loads(written)]
+
+
+def terms_of(project: Project) -> list[Terms]:
+    """The terms of each data set from which the project has texts."""
+    return read_terms(project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]) or "[]")
+
+
+def keep_terms(cursor: Cursor, terms: Terms) -> None:
+    """Keep the terms of a data set; earlier ones of the same data set give way."""
+    found = cursor.execute("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]).fetchall()
+    others = [one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set]
+    written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)
+    cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_TERMS, written])
