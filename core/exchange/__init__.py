@@ -7,9 +7,20 @@ from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
 from .demo import is_demo, make_demo
 from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
-from .exporting import bank_csv, bank_jsonl, board_json, board_latex, board_tsv, graded_file, qrels
+from .exporting import (
+    bank_csv,
+    bank_in_form,
+    bank_jsonl,
+    board_json,
+    board_latex,
+    board_tsv,
+    graded_file,
+    qrels,
+    queries_jsonl,
+)
 from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
+from .nugget_grades import nugget_grades_jsonl
 from .parquet.project import export_project, import_project
 from .publication import (
     Manifest,
@@ -31,6 +42,7 @@ __all__ = [
     "Options",
     "Publication",
     "bank_csv",
+    "bank_in_form",
     "bank_jsonl",
     "board_json",
     "board_latex",
@@ -49,6 +61,7 @@ __all__ = [
     "is_demo",
     "make_demo",
     "manifest_json",
+    "nugget_grades_jsonl",
     "overrides_csv",
     "project_zip",
     "publications",
@@ -56,6 +69,7 @@ __all__ = [
     "qrels",
     "qrels_counts",
     "qrels_head",
+    "queries_jsonl",
     "read_manifest",
     "recorded",
     "reproduce",

@@ -20,6 +20,7 @@ from .files import GradeFiles, leaderboard_of_files
 from .inspection import QueryScore, inspect_query, per_query_scores
 from .making import label_board, leaderboard
 from .needs import pairs_needed, seen_by
+from .nuggets import NuggetBoardRow, nugget_board
 from .one_query import query_scores
 from .per_topic import PERS, Per, leaderboard_per
 from .scoring import judged_scores, label_scores, score_runs
@@ -33,6 +34,7 @@ __all__ = [
     "CoverCurves",
     "GradeFiles",
     "Leaderboard",
+    "NuggetBoardRow",
     "Per",
     "Queries",
     "QueryChoice",
@@ -50,6 +52,7 @@ __all__ = [
     "leaderboard",
     "leaderboard_of_files",
     "leaderboard_per",
+    "nugget_board",
     "official_board",
     "order_systems",
     "pairs_needed",

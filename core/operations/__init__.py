@@ -23,6 +23,7 @@ MODULES = {
     "vectors": ("vectors",),
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard"),
     "responses": ("responses", "gold"),
+    "nugget_scores": ("nugget-scores",),
     "meta": ("meta",),
     "significance": ("significance",),
     "students": ("students", "sit"),

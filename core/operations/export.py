@@ -13,6 +13,7 @@ from ..exchange import (
     Manifest,
     Publication,
     bank_csv,
+    bank_in_form,
     bank_jsonl,
     board_json,
     board_latex,
@@ -23,13 +24,15 @@ from ..exchange import (
     export_project,
     graded_file,
     manifest_json,
+    nugget_grades_jsonl,
     publish,
     qrels,
+    queries_jsonl,
     read_manifest,
     reproduce,
     runs_zip,
 )
-from ..formats import read_small
+from ..formats import FORMS, read_small
 from ..labels import Policy, basis, progress, readiness
 from ..leaderboard import leaderboard, queries_with_ungraded
 from ..project import Project, current_author, log
@@ -45,6 +48,7 @@ class Asked:
         manifest: of the publication to make again.
         save_manifest: where to write the manifest of the publication that is made.
         note: of the publication that is made.
+        form: of a bank or of queries; None for our own.
     """
 
     output: str
@@ -56,6 +60,7 @@ class Asked:
     save_manifest: Path | None
     note: str
     require_complete: bool
+    form: str | None = None
 
     def deliver(self, content: bytes) -> None:
         deliver({self.output: content})
@@ -79,7 +84,7 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
         GradingError: the labels are incomplete, and had to be complete.
     """
     content = _CONTENTS[what](project, asked)
-    if what in ("bank", "exam", "graded", "leaderboard", "responses-matrix", "runs"):
+    if what in _DELIVERED:
         asked.deliver(content)
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
@@ -178,8 +183,22 @@ def _bundle(project: Project, asked: Asked) -> bytes:
 
 
 def _bank(project: Project, asked: Asked) -> bytes:
+    if asked.form is not None:
+        return bank_in_form(project, asked.form, asked.policy.bank_version).encode()
     make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
     return make(project, asked.policy.bank_version).encode()
+
+
+def _queries(project: Project, asked: Asked) -> bytes:
+    return queries_jsonl(project, asked.form is not None).encode()
+
+
+def _nugget_grades(project: Project, asked: Asked) -> bytes:
+    return nugget_grades_jsonl(project, asked.policy, of_passages=False).encode()
+
+
+def _nugget_doc_grades(project: Project, asked: Asked) -> bytes:
+    return nugget_grades_jsonl(project, asked.policy, of_passages=True).encode()
 
 
 def _graded(project: Project, asked: Asked) -> bytes:
@@ -220,9 +239,16 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "exam": _exam,
     "responses-matrix": _responses_matrix,
     "runs": _runs,
+    "queries": _queries,
+    "nugget-grades": _nugget_grades,
+    "nugget-doc-grades": _nugget_doc_grades,
     "bundle": _bundle,
 }
 
+_DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
+"""Exports of a file that `export_file` writes; the others write theirs with what they record."""
+FORMS_OF = {"bank": tuple(FORMS), "queries": ("autojudge",)}
+"""Forms of other tools, by what is exported."""
 FOLDERS = ("project", "grades")
 """Exports of several files."""
 EXPORTS = (*_CONTENTS, *FOLDERS)

@@ -12,7 +12,7 @@ from ..formats import Source
 from ..locations import projects_folder
 from ..project import current_author
 from .console import at_a_shell, tell, write_bytes
-from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
+from .export import EXPORTS, FOLDERS, FORMS_OF, Asked, export_file, export_folder
 from .opening import Opening
 from .output import Output
 from .policy import PolicyOptions
@@ -151,13 +151,23 @@ def export(
     require_complete: Annotated[
         bool, Option(help="Fail if pairs are ungraded or failed, or overrides are stale.")
     ] = False,
+    form: Annotated[
+        str | None,
+        Option(
+            help="Form of another tool, for a bank: v3, ragtime26 or nuggetizer; for queries: autojudge.",
+            choices=[form for forms in FORMS_OF.values() for form in forms],
+        ),
+    ] = None,
     policy: PolicyOptions,
 ) -> None:
     """Export qrels, leaderboards, other files or the whole project.
 
     \b
     qrels             labels, or the judgments of --source
-    bank              question bank: .jsonl or .csv
+    bank              question bank: .jsonl or .csv; --form for AutoJudge and Nuggetizer
+    queries           .jsonl; --form autojudge: topics
+    nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
+    nugget-doc-grades grades of pooled passages, the same with passages
     graded            graded file: .jsonl.gz
     leaderboard       TSV, .json or .tex
     exam              .json of the items; --source QUERY selects one exam
@@ -179,9 +189,15 @@ def export(
             f"--save-manifest does not apply to {what}.",
             "Export qrels, or a bundle with its manifest.",
         )
+    if form is not None and form not in FORMS_OF.get(what, ()):
+        raise InputError(
+            "options-exclude-each-other",
+            f"--form {form} cannot be combined with {what}.",
+            "Available: " + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items()) + ".",
+        )
     if manifest is not None:
         _check_alone(given)
-    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
+    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
     with opening() as project:
         if what in FOLDERS:
             export_folder(project, what, asked)
