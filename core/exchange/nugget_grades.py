@@ -42,6 +42,9 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
         passage = _passage(one, responses, paragraphs, report)
         if question is None or passage is None:
             continue
+        by_id[question.question_id] = question
+        if words:
+            by_words[question.query_id, words] = question
         before = texts.get(passage.passage_id) or passage.text
         if passage.text not in ("", before):
             reason = f"passage {passage.passage_id} has another text on an earlier line"
@@ -102,10 +105,10 @@ def _passage(
 
 def _responses(cursor: Cursor, runs: Iterable[str]) -> Responses:
     rows = cursor.execute(
-        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(text, ' ' ORDER BY rank)"
+        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' ' ORDER BY rank)"
         " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
-        " JOIN passage_texts USING (text_key) WHERE list_contains(?, tag) GROUP BY ALL",
+        " JOIN passage_texts t USING (text_key) WHERE list_contains(?, tag) GROUP BY ALL",
         [sorted(runs)],
     ).fetchall()
     return {(run, query): (ids, text) for run, query, ids, text in rows}

@@ -87,8 +87,9 @@ def read_nugget_grades(source: Source, report: Report, name: str) -> list[Graded
     for number, row in open_objects(source, report, Limits(WHOLE)):
         with refusing(report, source.name, number):
             for one in _grades(row, source, number, name, partial(report.remark, source.name, number)):
-                place = (one.query.query_id, one.run, one.passage_id, one.paragraph, one.text)
-                before = found.setdefault((*place, one.question.question_id), one)
+                asked = one.question.text or one.question.question_id
+                place = (one.query.query_id, one.run, one.passage_id, one.paragraph, one.text, asked)
+                before = found.setdefault(place, one)
                 if before.rating != one.rating:
                     raise Refused(
                         "contradicting-lines",

@@ -12,7 +12,7 @@ from ..errors import Report
 from ..text import clean_text
 from ..types import Response, Sentence
 from .file_kind import ENTRY, WORDS, Beginning, FileKind
-from .nugget_banks import BANK_KEYS
+from .nugget_banks import BANK, BANK_KEYS
 from .source import (
     WHOLE,
     Limits,
@@ -205,5 +205,8 @@ KIND = FileKind(
     extensions=("jsonl", "json"),
     read=read_responses,
     write=write_responses,
-    looks_like={"record": _is_record, "map": lambda beginning: bool(_TEXTS.match(beginning.text))},
+    looks_like={
+        "record": _is_record,
+        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),
+    },
 )
