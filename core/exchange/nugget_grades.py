@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..bank import bank_for, latest_questions
@@ -10,7 +11,7 @@ from ..formats import GradedNugget, write_nugget_grades
 from ..labels import Policy, basis
 from ..project import Cursor, Project
 from ..text import clean_text, written_text
-from ..types import GradeBlocks, GradedQuery, Passage, Question, Ranked
+from ..types import GradeBlocks, GradedQuery, Passage, Ranked
 
 Responses = dict[tuple[str, str], tuple[list[str], str]]
 """By run and query the passages of a response: their ids, and their texts together."""
@@ -23,84 +24,64 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
     it is one passage, else a passage RUN/QUERY; a run that only the file knows gets a ranking of these.
 
     Args:
-        report: takes refused lines: a response or question whose text is unknown, or an id with other words.
+        report: takes refused lines: the text of a response or question is unknown, or its id has another text.
     """
     bank = latest_questions(cursor)
-    by_words = {(one.query_id, one.text): one for one in bank}
+    by_words = {(one.query_id, one.text or ""): one for one in bank}
     by_id = {one.question_id: one for one in bank}
     responses = _responses(cursor, {one.run for one in grades if one.run is not None})
-    paragraphs: dict[str, set[str]] = {}
-    for one in grades:
-        if one.passage_id is not None:
-            paragraphs.setdefault(one.passage_id, set()).add(one.paragraph)
+    paragraphs = {(one.passage_id, one.paragraph) for one in grades}
+    several = {name for name, count in Counter(name for name, _ in paragraphs).items() if count > 1}
     texts: dict[str, str] = {}
     lines: dict[str, GradedQuery] = {}
     blocks: dict[tuple[str, str], GradeBlocks] = {}
     for one in grades:
-        words = clean_text(one.question.text or "")
-        question = by_words.get((one.query.query_id, words)) or _by_id(one, by_id, report)
-        passage = _passage(one, responses, paragraphs, report)
-        if question is None or passage is None:
-            continue
-        by_id[question.question_id] = question
-        if words:
-            by_words[question.query_id, words] = question
-        before = texts.get(passage.passage_id) or passage.text
+        query_id, words = one.query.query_id, clean_text(one.question.text or "")
+        question = (words and by_words.get((query_id, words))) or by_id.setdefault(
+            one.question.question_id, one.question
+        )
+        by_words[query_id, words] = question
+        known = clean_text(question.text or "")
+        passage = _passage(one, several, responses, report)
+        before = texts.setdefault(passage.passage_id, passage.text) or passage.text
+        texts[passage.passage_id] = before
+        if not known or words not in ("", known) or question.query_id != query_id:
+            reason = f"question {question.question_id} is not in the bank of the query with this text"
+            report.refuse(one.source.name, one.line, "unknown-question", reason)
         if passage.text not in ("", before):
             reason = f"passage {passage.passage_id} has another text on an earlier line"
             report.refuse(one.source.name, one.line, "contradicting-lines", reason)
-        texts[passage.passage_id] = before
-        line = lines.setdefault(one.query.query_id, GradedQuery(one.query))
+        line = lines.setdefault(query_id, GradedQuery(one.query))
         line.passages.append(passage)
         line.questions.append(question)
-        if one.run is not None and (one.run, one.query.query_id) not in responses:
-            assert isinstance(line.rankings, dict)
-            line.rankings[one.run] = [Ranked(one.query.query_id, passage.passage_id, 1, 1.0)]
-        given = blocks.get((line.query.query_id, one.grader.fingerprint))
-        if given is None:
-            given = blocks[line.query.query_id, one.grader.fingerprint] = GradeBlocks(one.grader)
-            line.grades = [*line.grades, given]
+        if one.run is not None and (one.run, query_id) not in responses:
+            ranked = [Ranked(query_id, passage.passage_id, 1, 1.0)]
+            line.rankings = {**line.rankings, one.run: ranked}
+        given = blocks.setdefault((query_id, one.grader.fingerprint), GradeBlocks(one.grader))
         given.details[given.size] = one.detail
         given.add(passage.passage_id, [question.question_id], [one.rating], [one.answer])
     for line in lines.values():
         ids = dict.fromkeys(passage.passage_id for passage in line.passages)
         line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
+        line.grades = [given for (query_id, _), given in blocks.items() if query_id == line.query.query_id]
     return list(lines.values())
 
 
-def _by_id(one: GradedNugget, known: dict[str, Question], report: Report) -> Question | None:
-    """The question of a grade whose words the bank does not have for its query."""
-    question = known.get(one.question.question_id)
-    if question is None and one.question.text is not None:
-        return one.question
-    if question is not None and one.question.text is None and question.query_id == one.query.query_id:
-        return question
-    if question is None:
-        code, fault = "unknown-question", "is not in the bank, and the file does not give its text"
-    else:
-        code, fault = "differing-question", "has another text or query in the bank"
-    report.refuse(one.source.name, one.line, code, f"question {one.question.question_id} {fault}")
-    return None
-
-
-def _passage(
-    one: GradedNugget, responses: Responses, paragraphs: dict[str, set[str]], report: Report
-) -> Passage | None:
+def _passage(one: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
+    """The passage that a grade is about; without a text if that is the project's."""
     if one.passage_id is not None:
-        several = len(paragraphs[one.passage_id]) > 1
-        return Passage(f"{one.passage_id}/{one.paragraph}" if several else one.passage_id, one.text)
-    parts, text = responses.get((one.run or "", one.query.query_id), ([], ""))
-    if one.text and one.text.split() != text.split():
-        return Passage(f"{one.run}/{one.query.query_id}", one.text)
-    if len(parts) == 1:
+        return Passage(f"{one.passage_id}/{one.paragraph}" if one.passage_id in several else one.passage_id, one.text)
+    query_id = one.query.query_id
+    parts, text = responses.get((one.run or "", query_id), ([], ""))
+    if len(parts) == 1 and one.text.split() in ([], text.split()):
         return Passage(parts[0], "")
     if parts:
-        reason = "a graded response is split into several passages; its grades count for the whole response only"
+        reason = "a graded response is not one passage of the project; its grades count for the whole response only"
         report.remark(one.source.name, one.line, "grade-of-several-passages", reason)
-        return Passage(f"{one.run}/{one.query.query_id}", text)
-    reason = f"run {one.run} has no response to query {one.query.query_id}; import the responses first"
-    report.refuse(one.source.name, one.line, "unknown-response", reason)
-    return None
+    elif not one.text:
+        reason = f"run {one.run} has no response to query {query_id}; import the responses first"
+        report.refuse(one.source.name, one.line, "unknown-response", reason)
+    return Passage(f"{one.run}/{query_id}", one.text or text)
 
 
 def _responses(cursor: Cursor, runs: Iterable[str]) -> Responses:
@@ -134,10 +115,10 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
         base.parameters,
     )
     if not found:
-        things = "passages" if of_passages else "responses"
-        raise InputError("no-grades", f"No grades of {things} by {base.grader.spec.name}.", "Choose another --grader.")
-    rows = [dict(zip(_KEYS, row, strict=False)) for row in found]
-    return written_text(write_nugget_grades, [row | {"paragraph_idx": 0} for row in rows] if of_passages else rows)
+        raise InputError("no-grades", f"No such grades by {base.grader.spec.name}.", "Choose another --grader.")
+    paragraph = {"paragraph_idx": 0} if of_passages else {}
+    rows = [dict(zip(_KEYS, row, strict=False)) | paragraph for row in found]
+    return written_text(write_nugget_grades, rows)
 
 
 _KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")

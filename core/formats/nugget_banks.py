@@ -56,11 +56,10 @@ def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
     if importance == "failed":
         remark("nugget-inactive", "a nugget with importance failed is imported as inactive")
         return {"active": False}
-    weight = importance
-    if isinstance(importance, str):
-        weight = float(importance) if is_number(importance) else IMPORTANCE.get(importance, importance)
-    if isinstance(weight, float) and isinstance(importance, str):
-        remark("importance-as-weight", f"importance {importance} becomes weight {weight:g}")
+    if not isinstance(importance, str):
+        return {"weight": importance}
+    weight = float(importance) if is_number(importance) else IMPORTANCE.get(importance, importance)
+    remark("importance-as-weight", f"importance {importance} becomes weight {weight}")
     return {"weight": weight}
 
 
@@ -222,33 +221,30 @@ def write_nugget_banks(
     write_objects((FORMS[form](q, by_query[q.query_id], version) for q in queries if q.query_id in by_query), out)
 
 
-def _exact(question: Question, version: int) -> dict[str, Any]:
+def _entry(question: Question, version: int) -> dict[str, Any]:
+    """The importance, which is a whole weight or nothing, since 1.5 could not be read back; and the exact values."""
     values = {key: getattr(question, name) for key, name in OWN_NAMES.items()}
-    return {"metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}}
-
-
-def _importance(question: Question) -> dict[str, Any]:
-    """Their importance: a whole weight, or nothing, since 1.5 could not be read back."""
-    if not question.active:
-        return {"importance": "failed"}
-    return {"importance": int(question.weight)} if question.weight.is_integer() else {}
+    exact = {"metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}}
+    importance = int(question.weight) if question.active else "failed"
+    return ({"importance": importance} if importance in (question.weight, "failed") else {}) | exact
 
 
 def _v3(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
     banks: dict[str, dict[str, Any]] = {key: {} for key in BANK_KEYS}
     for question in questions:
-        text = question.text or ""
+        text, answer = question.text or "", question.answer_key
         word, bank = ("claim", "claim_bank") if question.kind == "nugget" else ("question", "nugget_bank")
-        documents = [{"doc_id": one} for one in _noted(question, REFERENCES)]
-        creators = [{"is_human": True, "assessor_id": one} for one in _noted(question, AUTHOR)]
-        creators += [{"is_human": False, "llm_model": one} for one in _noted(question, MODEL)]
+        more = {
+            "answers": {answer: {"answer": answer}} if answer and word == "question" else {},
+            "references": [{"doc_id": one} for one in _noted(question, REFERENCES)],
+            "creator": [{"is_human": True, "assessor_id": one} for one in _noted(question, AUTHOR)]
+            + [{"is_human": False, "llm_model": one} for one in _noted(question, MODEL)],
+        }
         entry: dict[str, Any] = {word: text, f"{word}_id": text_hash(text), "query_id": query.query_id}
-        if question.answer_key and word == "question":
-            entry["answers"] = {question.answer_key: {"answer": question.answer_key}}
-        more = {key: value for key, value in (("references", documents), ("creator", creators)) if value}
+        entry |= {key: value for key, value in more.items() if value}
         # Another question of the query may have the same words.
         key = text if text not in banks[bank] else f"{text} [{question.question_id}]"
-        banks[bank][key] = entry | _importance(question) | more | _exact(question, version)
+        banks[bank][key] = entry | _entry(question, version)
     about: dict[str, Any] = {} if query.narrative is None else {"full_query": query.narrative}
     if query.subtopics:
         about["metadata"] = {OURS: {"subtopics": [vars(subtopic) for subtopic in query.subtopics]}}
@@ -263,7 +259,7 @@ def _ragtime26(query: Query, questions: Sequence[Question], version: int) -> dic
         cited = _noted(question, REFERENCES)
         answers = [{"answer": question.answer_key, "references": cited}] if question.answer_key else []
         entry = {"question": question.text, "aggregator_type": "OR", "answers": answers}
-        entries.append(entry | _importance(question) | _exact(question, version))
+        entries.append(entry | _entry(question, version))
     return {"format_version": "RAGTIME26", "metadata": metadata, "nugget_bank": entries}
 
 
@@ -272,7 +268,7 @@ def _nuggetizer(query: Query, questions: Sequence[Question], version: int) -> di
     for question in questions:
         counts = "vital" if question.weight >= 1 else "okay"
         importance = counts if question.active and question.weight else "failed"
-        nuggets.append({"text": question.text, "importance": importance} | _exact(question, version))
+        nuggets.append({"text": question.text} | _entry(question, version) | {"importance": importance})
     return {"query": query.text, "qid": query.query_id, "nuggets": nuggets}
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TextIO
 
 from ..errors import Report
-from ..types import KINDS, MAX_RATING, GradeDetail, GraderSpec, Query, Question
+from ..types import KINDS, MAX_RATING, RATINGS, GradeDetail, GraderSpec, Query, Question
 from .nugget_banks import QUERY_KEYS, text_hash, with_weight
 from .question_bank import question_of
 from .source import (
@@ -110,10 +110,10 @@ def _grades(
     title = first_of(row, ("query_text", "query") if nuggets is None else ("query_text", "query", "text"))
     query = Query(query_id, "" if title is None else good_text(title, "query's text"))
     passage_id = first_of(row, ("doc_id", "docid"))
-    run = None if passage_id is not None else first_of(row, ("run_id", "run"))
-    if passage_id is None and run is None and nuggets is None:
-        raise Refused("value-missing", "the line has neither run_id nor doc_id")
-    run = None if passage_id is not None else _run(source.stem if run is None else run)
+    run = None
+    if passage_id is None:
+        run = value_of(row if nuggets is None else {"run": source.stem} | row, ("run_id", "run"), "run")
+        run = "_".join(good_id(run, "run").split())
     text = first_of(row, ("passage", "answer_text", "candidate_text"))
     index = row.get("paragraph_idx")
     make = partial(
@@ -128,7 +128,13 @@ def _grades(
         "" if text is None else good_text(text, "passage's text"),
     )
     if nuggets is None:
-        yield make(_question(row, query_id), *_rated(row))
+        words = _optional(row, "question")
+        given_id = None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
+        if words is None:
+            question = Question(good_id(given_id, "question"), query_id, None)
+        else:
+            question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
+        yield make(question, *_rated(row))
         return
     if not isinstance(nuggets, list) or not all(isinstance(one, dict) for one in nuggets):
         raise Refused("not-a-list", "the nuggets are not a list of objects")
@@ -141,44 +147,20 @@ def _grades(
             raise Refused(
                 "unknown-assignment", f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}"
             )
-        words = {"query_id": query_id, "text": good_text(one.get("text"), "nugget's text"), "kind": "nugget"}
-        question = question_of(words | with_weight(one.get("importance"), remark))
-        reasoning = _optional(one, "reasoning")
-        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=reasoning))
-
-
-def _run(given: object) -> str:
-    return "_".join(good_id(given, "run").split())
-
-
-def _question(row: dict[str, Any], query_id: str) -> Question:
-    """What was asked, with the id that the bank gives to a question whose file has none but the hash of its text."""
-    nugget_id, text = row.get("nugget_id"), _optional(row, "question")
-    if text is None:
-        return Question(good_id(nugget_id, "question"), query_id, None)
-    return question_of({"query_id": query_id, "text": text, "question_id": _own_id(nugget_id, text)})
-
-
-def _own_id(nugget_id: object, text: str) -> object:
-    return None if nugget_id == text_hash(text) else nugget_id
+        asked = {"query_id": query_id, "text": good_text(one.get("text"), "nugget's text"), "kind": "nugget"}
+        question = question_of(asked | with_weight(one.get("importance"), remark))
+        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=_optional(one, "reasoning")))
 
 
 def _rated(row: dict[str, Any]) -> tuple[int | None, str | None, GradeDetail]:
-    grade, confidence, reasoning = row.get("grade"), row.get("confidence"), _optional(row, "reasoning")
-    if "grade" not in row:
-        raise Refused("value-missing", "the grade is missing")
-    if not (grade is None or (_is_real(grade) and grade in range(MAX_RATING + 1))):
+    grade, confidence, reasoning = row.get("grade", "missing"), row.get("confidence"), _optional(row, "reasoning")
+    if isinstance(grade, bool) or grade not in (None, *RATINGS):
         raise Refused("invalid-rating", f"the grade is {grade!r:.40}, not a whole number from 0 to {MAX_RATING}")
-    if not (confidence is None or (_is_real(confidence) and 0 <= confidence <= 1)):
+    if not (confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)):
         raise Refused("invalid-confidence", f"the confidence is {confidence!r:.40}, not a number from 0 to 1")
     if grade is None:
         return None, None, GradeDetail(raw=reasoning)
-    detail = GradeDetail(confidence=None if confidence is None else float(confidence), raw=reasoning)
-    return int(grade), _optional(row, "addressed_quote"), detail
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return int(grade), _optional(row, "addressed_quote"), GradeDetail(confidence=confidence, raw=reasoning)
 
 
 def _optional(row: dict[str, Any], key: str) -> str | None:

@@ -105,6 +105,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "audit": "Correct the grader's leaderboard with judgments of a random sample.",
         "meta": "Correlate graders and other sources with the official leaderboard.",
         "significance": "Show which systems differ significantly from the best system or from a baseline.",
+        "nugget-scores": "Show Nuggetizer's four scores of each run, from imported assignments.",
         "curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
         "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
         "unjudged": "Show how much of each run has a label or a judgment.",

@@ -189,18 +189,6 @@ def _bank(project: Project, asked: Asked) -> bytes:
     return make(project, asked.policy.bank_version).encode()
 
 
-def _queries(project: Project, asked: Asked) -> bytes:
-    return queries_jsonl(project, asked.form is not None).encode()
-
-
-def _nugget_grades(project: Project, asked: Asked) -> bytes:
-    return nugget_grades_jsonl(project, asked.policy, of_passages=False).encode()
-
-
-def _nugget_doc_grades(project: Project, asked: Asked) -> bytes:
-    return nugget_grades_jsonl(project, asked.policy, of_passages=True).encode()
-
-
 def _graded(project: Project, asked: Asked) -> bytes:
     return graded_file(project, None if asked.source == "exam" else asked.source)
 
@@ -239,9 +227,9 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "exam": _exam,
     "responses-matrix": _responses_matrix,
     "runs": _runs,
-    "queries": _queries,
-    "nugget-grades": _nugget_grades,
-    "nugget-doc-grades": _nugget_doc_grades,
+    "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
+    "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
+    "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
     "bundle": _bundle,
 }
 

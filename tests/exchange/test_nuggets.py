@@ -111,9 +111,7 @@ def own(project: Project) -> Project:
 
 
 def kept(project: Project) -> list[tuple[Any, ...]]:
-    return [
-        (q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.questions(project)
-    ]
+    return [(q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.questions(project)]
 
 
 def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
@@ -181,7 +179,8 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     other = new_project(tmp_path / "other.duckdb")
     take(other, "bank", text)
     # The form v3 has questions and claims apart.
-    assert sorted(bank.questions(other), key=attrgetter("question_id")) == sorted(bank.questions(own), key=attrgetter("question_id"))
+    by_id = attrgetter("question_id")
+    assert sorted(bank.questions(other), key=by_id) == sorted(bank.questions(own), key=by_id)
     if form == "v3":
         assert queries_of(other) == queries_of(own)
     other.close()
@@ -384,7 +383,8 @@ def test_grades_of_responses_and_passages(project: Project):
     assert "grade-of-several-passages" in {note.code for note in done.notes}
     assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/x", 2.0), ("q1/y", 1.0), ("n2", 1.0)]
     found = project.rows(
-        "SELECT q.text, p.text, rating, round(confidence, 3), answer, raw, name FROM grades JOIN graders USING (grader_key)"
+        "SELECT q.text, p.text, rating, round(confidence, 3), answer, raw, name FROM grades"
+        " JOIN graders USING (grader_key)"
         " JOIN passage_texts p ON p.text_key = passage_text_key"
         " JOIN question_texts q ON q.text_key = question_text_key ORDER BY rating"
     )
@@ -445,14 +445,14 @@ BAD_GRADES = [
     (a_grade(question=5), "not-a-text"),
     (a_grade(nugget_id=None, question=None), "id-missing"),
     (a_grade(nugget_id="strange", question=None), "unknown-question"),
-    (a_grade(nugget_id="n1", question="Whence?"), "differing-question"),
+    (a_grade(nugget_id="n1", question="Whence?"), "unknown-question"),
     (a_grade(run_id="none"), "unknown-response"),
     (a_grade(run_id=None), "value-missing"),
     (a_grade(query_id=None), "value-missing"),
     (a_grade(doc_id={"a": 1}), "invalid-id"),
     (a_grade(passage=3), "not-a-text"),
     (a_grade(nuggets=[]), "two-grades"),
-    ({"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?"}, "value-missing"),
+    ({"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?"}, "invalid-rating"),
     ({"qid": "q1", "run_id": "sys", "nuggets": {}}, "not-a-list"),
     ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": "yes"}]}, "unknown-assignment"),
     ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": [1]}]}, "unknown-assignment"),
@@ -469,7 +469,7 @@ def test_grades_that_are_not_in_form_change_nothing(project: Project):
     docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
     refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
     news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
-    refuse(project, "graded", news, "file.jsonl:2 differing-question")
+    refuse(project, "graded", news, "file.jsonl:2 unknown-question")
     refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
     refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
 
