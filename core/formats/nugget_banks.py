@@ -256,10 +256,9 @@ def _ragtime26(query: Query, questions: Sequence[Question], version: int) -> dic
     metadata = {"team_id": TEAM, "topic_id": query.query_id, "run_id": run, "run_desc": f"Question bank {version}"}
     entries = []
     for question in questions:
-        cited = _noted(question, REFERENCES)
-        answers = [{"answer": question.answer_key, "references": cited}] if question.answer_key else []
-        entry = {"question": question.text, "aggregator_type": "OR", "answers": answers}
-        entries.append(entry | _entry(question, version))
+        answer = {"answer": question.answer_key, "references": _noted(question, REFERENCES)}
+        answers = {"aggregator_type": "OR", "answers": [answer]} if question.answer_key else {}
+        entries.append({"question": question.text} | answers | _entry(question, version))
     return {"format_version": "RAGTIME26", "metadata": metadata, "nugget_bank": entries}
 
 
