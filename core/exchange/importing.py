@@ -454,7 +454,9 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
     with _no_collecting():
         for source in sources:
             if has_nugget_grades(source):
-                elsewhere += read_nugget_grades(source, report, options.source or source.stem)
+                # The name that is proposed for judgments is no grader's.
+                unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
+                elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
                 continue
             with _naming([source.name]):
                 files.take(graded.read_graded(source, report))

@@ -63,7 +63,8 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
     for line in lines.values():
         ids = dict.fromkeys(passage.passage_id for passage in line.passages)
         line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
-        line.grades = [given for (query_id, _), given in blocks.items() if query_id == line.query.query_id]
+    for (query_id, _), given in blocks.items():
+        lines[query_id].grades = [*lines[query_id].grades, given]
     return list(lines.values())
 
 

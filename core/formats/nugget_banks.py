@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from ..errors import InputError
-from ..text import LONGEST_ID, first_few
+from ..text import LONGEST_ID, first_few, one_line
 from ..types import Query, Question, Subtopic
 from .graded_form import OURS
 from .queries import query_of
@@ -35,9 +35,12 @@ OWN_NAMES = {"id": "question_id", "subtopic": "subtopic_id"} | {
 """Columns of a bank by their keys in `metadata.exam_workbench`."""
 REFERENCES, AUTHOR, MODEL = "References: ", "Author: ", "Model: "
 """How lines of a note begin that keep what a question has no column for."""
-LONGEST_RUN = 25
-"""Characters of a run's id in RAGTIME26."""
-TEAM = "exam-workbench"
+UNFIT = {
+    "v3": "questions without text",
+    "ragtime26": "nuggets and questions without text",
+    "nuggetizer": "questions with a negative weight or without text",
+}
+"""What a form has no place for."""
 
 Remark = Callable[[str, str], None]
 
@@ -101,7 +104,7 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
         raise Refused("two-banks", "the object has nuggets and also nugget_bank or claim_bank; keep one of them")
     title, narrative = first_of(row, QUERY_TEXTS), row.get("full_query")
     entries = [entry for key in BANK_KEYS for entry in _flat(_listed(row.get(key), key), None)]
-    parents = {_subtopic_id(parent): parent for _, parent in entries if parent is not None}
+    parents = {one_line(parent, LONGEST_ID): parent for _, parent in entries if parent is not None}
     if parents:
         remark("sub-nugget", "a sub-nugget becomes a question with its parent's text as subtopic")
     named = _own(row).get("subtopics")
@@ -139,10 +142,6 @@ def _wording(entry: dict[str, Any]) -> tuple[str, str]:
     return word, good_text(entry.get(word), f"{word}'s text")
 
 
-def _subtopic_id(text: str) -> str:
-    return " ".join(text.split())[:LONGEST_ID]
-
-
 def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:
     word, text = _wording(entry)
     if (of_query := entry.get("query_id")) not in (None, query_id):
@@ -157,7 +156,7 @@ def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remar
         "question_id": None if given_id == text_hash(text) else given_id,
         "text": text,
         "kind": "nugget" if word == "claim" else "question",
-        "subtopic_id": None if parent is None else _subtopic_id(parent),
+        "subtopic_id": None if parent is None else one_line(parent, LONGEST_ID),
         "answer_key": "; ".join(good_text(one.get("answer"), "answer") for one in answers),
         "note": _note(entry, answers),
     }
@@ -205,18 +204,19 @@ def write_nugget_banks(
     by_query: dict[str, list[Question]] = {}
     for question in questions:
         by_query.setdefault(question.query_id, []).append(question)
-    every = [question for found in by_query.values() for question in found]
-    lacking = [question.question_id for question in every if question.text is None]
-    if lacking:
-        raise InputError("questions-without-text", f"No text yet: {first_few(lacking)}.", "Import the texts first.")
-    refused = {
-        "ragtime26": [one.question_id for one in every if one.kind == "nugget"],
-        "nuggetizer": [one.question_id for one in every if one.weight < 0],
-    }.get(form)
-    if refused:
-        kind = "nuggets" if form == "ragtime26" else "questions with a negative weight"
+    unfit = [
+        one.question_id
+        for found in by_query.values()
+        for one in found
+        if one.text is None
+        or (form == "ragtime26" and one.kind == "nugget")
+        or (form == "nuggetizer" and one.weight < 0)
+    ]
+    if unfit:
         raise InputError(
-            "form-without-place", f"Form {form} has no place for {kind}: {first_few(refused)}.", "Use --form v3."
+            "form-without-place",
+            f"Form {form} has no place for {UNFIT[form]}: {first_few(unfit)}.",
+            "Use another --form, or export the bank without --form.",
         )
     write_objects((FORMS[form](q, by_query[q.query_id], version) for q in queries if q.query_id in by_query), out)
 
@@ -252,14 +252,13 @@ def _v3(query: Query, questions: Sequence[Question], version: int) -> dict[str, 
 
 
 def _ragtime26(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
-    run = f"bank-{version}"[:LONGEST_RUN]
-    metadata = {"team_id": TEAM, "topic_id": query.query_id, "run_id": run, "run_desc": f"Question bank {version}"}
+    run = {"team_id": "exam-workbench", "run_id": f"bank-{version}", "run_desc": f"Question bank {version}"}
     entries = []
     for question in questions:
         answer = {"answer": question.answer_key, "references": _noted(question, REFERENCES)}
         answers = {"aggregator_type": "OR", "answers": [answer]} if question.answer_key else {}
         entries.append({"question": question.text} | answers | _entry(question, version))
-    return {"format_version": "RAGTIME26", "metadata": metadata, "nugget_bank": entries}
+    return {"format_version": "RAGTIME26", "metadata": run | {"topic_id": query.query_id}, "nugget_bank": entries}
 
 
 def _nuggetizer(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:

@@ -83,9 +83,7 @@ def write_topics(queries: Iterable[Query], out: TextIO) -> None:
 
 
 def _topic_row(query: Query) -> dict[str, Any]:
-    problem, _, background = (query.narrative or "").partition("\n\n")
-    if background.isspace() or problem.isspace():
-        problem, background = query.narrative or "", ""
+    problem, _, background = (query.narrative or "").strip().partition("\n\n")
     row = {"request_id": query.query_id, "title": query.text, "problem_statement": problem, "background": background}
     return {key: value for key, value in row.items() if value}
 

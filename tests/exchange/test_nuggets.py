@@ -21,15 +21,16 @@ from exam_workbench.exchange import (
     nugget_grades_jsonl,
     queries_jsonl,
 )
-from exam_workbench.formats import FORMS, Source, detect
+from exam_workbench.formats import Source, detect
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
-from exam_workbench.project import Project, queries_of
+from exam_workbench.project import Project, add_queries, queries_of
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
 from tests.made.projects import fill, new_project
 from tests.made.refusals import coded, refusal
+from tests.made.shell import printed, shell_on
 
 TEA = {
     "query_id": "tea",
@@ -101,12 +102,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 @pytest.fixture
 def own(project: Project) -> Project:
     """A project with a bank that has something of everything."""
-    with project.transaction() as cursor:
-        from exam_workbench.project import add_queries
-
-        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
-        add_queries(cursor, texts, replace=True)
-    bank.save(project, OWN, "made", "ann")
+    fill_own(project)
     return project
 
 
@@ -474,5 +470,37 @@ def test_grades_that_are_not_in_form_change_nothing(project: Project):
     refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
 
 
-def test_forms_are_those_of_the_command():
-    assert set(FORMS) == {"v3", "ragtime26", "nuggetizer"}
+def fill_own(project: Project) -> None:
+    with project.transaction() as cursor:
+        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
+        add_queries(cursor, texts, replace=True)
+    bank.save(project, OWN, "made", "ann")
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    exam = shell_on(fill_own, tmp_path, monkeypatch, capsys)
+    assert exam("export", "bank", "--form", "v3", "-o", "bank.jsonl")[0] == 0
+    assert printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version") is None
+    assert exam("export", "queries", "--form", "autojudge", "-o", "topics.jsonl")[0] == 0
+    assert lines((tmp_path / "topics.jsonl").read_text())[0]["background"] == "Because."
+    exam.fails("options-exclude-each-other", "export", "queries", "--form", "v3", "-o", "x")
+    exam.fails("options-exclude-each-other", "export", "runs", "--form", "v3", "-o", "x")
+    exam.fails("form-without-place", "export", "bank", "--form", "ragtime26", "-o", "x")
+    (tmp_path / "judge.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ASSIGNED))
+    before = printed(exam("import", "graded", "judge.jsonl", "--preview", "--json"))["counts"]
+    assert printed(exam("import", "graded", "judge.jsonl", "--json"))["counts"] == before
+    rows = printed(exam("nugget-scores", "--grader", "imported: judge", "--json"))["runs"]
+    assert [(row["run"], row["nuggets"], row["strict_vital"]) for row in rows] == [("one", 7, 0.25), ("two", 5, 0.5)]
+    exam.fails("no-grades", "export", "nugget-grades", "-o", "x")
+    assert exam("export", "nugget-doc-grades", "-o", "docs.jsonl")[0] == 0
+    # Retired nuggets are not exported.
+    assert len((tmp_path / "docs.jsonl").read_text().splitlines()) == 10
+    assert printed(exam("import", "graded", "docs.jsonl", "--json"))["counts"]["new grades"] == 10
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_grader_without_assignments_has_no_such_scores(project: Project):
+    take(project, "responses", RESPONSE)
+    take(project, "graded", a_grade(), source="judgments")
+    with refusal("not-assignments", "imported: file"):
+        nugget_board(project, Policy())
