@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..catalogue import graders
 from ..errors import InputError
 from ..labels import Policy, basis
 from ..measures import NUGGETS_SUPPORTED, NuggetScores, mean_nugget_scores, nugget_scores
@@ -31,9 +32,17 @@ def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
     nugget without a grade is left out of its response, as an unassigned one is. Retired nuggets count: Nuggetizer
     counts those whose importance failed.
 
+    Args:
+        policy: without a grader, the first one with the scale of assignments is meant; nothing is returned without any.
+
     Raises:
         InputError: there is no such grader, its scale is not that of assignments, or it has graded no response.
     """
+    if policy.grader is None:
+        named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
+        if not named:
+            return []
+        policy = replace(policy, grader=named[0])
     base = basis(project, policy)
     spec = base.grader.spec
     if spec.max_rating != NUGGETS_SUPPORTED:

@@ -20,4 +20,6 @@ def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
     rows = nugget_board(project, policy)
     value = [{"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)} for row in rows]
     header = ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all")
+    if not rows:
+        return Output({"runs": value}).note("No imported assignments yet.")
     return Output({"runs": value}).table(header, [tuple(row.values()) for row in value])

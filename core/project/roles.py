@@ -76,7 +76,8 @@ class Rule:
 ACTS: Mapping[ActName, Rule] = {
     "see boards": Rule(
         "viewer", "see leaderboards, correlations and the progress of grading", ("home", "leaderboard", "measures"),
-        ("leaderboard", "correlate", "significance", "curve", "meta", "status", "runs list", "nugget-scores"), writes=False,
+        ("leaderboard", "correlate", "significance", "curve", "meta", "status", "runs list", "nugget-scores"),
+        writes=False,
     ),
     "read the bank": Rule(
         "assessor", "read questions, grades, judgments and the activity log",

@@ -491,7 +491,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     (tmp_path / "judge.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ASSIGNED))
     before = printed(exam("import", "graded", "judge.jsonl", "--preview", "--json"))["counts"]
     assert printed(exam("import", "graded", "judge.jsonl", "--json"))["counts"] == before
-    rows = printed(exam("nugget-scores", "--grader", "imported: judge", "--json"))["runs"]
+    rows = printed(exam("nugget-scores", "--json"))["runs"]
     assert [(row["run"], row["nuggets"], row["strict_vital"]) for row in rows] == [("one", 7, 0.25), ("two", 5, 0.5)]
     exam.fails("no-grades", "export", "nugget-grades", "-o", "x")
     assert exam("export", "nugget-doc-grades", "-o", "docs.jsonl")[0] == 0
@@ -505,4 +505,5 @@ def test_a_grader_without_assignments_has_no_such_scores(project: Project):
     take(project, "responses", RESPONSE)
     take(project, "graded", a_grade(), source="judgments")
     with refusal("not-assignments", "imported: file"):
-        nugget_board(project, Policy())
+        nugget_board(project, Policy(grader="imported: file"))
+    assert nugget_board(project, Policy()) == []
