@@ -33,6 +33,21 @@ OWN_NAMES = {"id": "question_id", "subtopic": "subtopic_id"} | {
     name: name for name in ("weight", "kind", "active", "answer_key", "choices", "note")
 }
 """Columns of a bank by their keys in `metadata.exam_workbench`."""
+READ = {
+    "question",
+    "question_id",
+    "claim",
+    "claim_id",
+    "query_id",
+    "answers",
+    "sub_nuggets",
+    "references",
+    "aggregator_type",
+    "importance",
+    "creator",
+    "metadata",
+}
+"""Keys of a nugget that are read."""
 REFERENCES, AUTHOR, MODEL = "References: ", "Author: ", "Model: "
 """How lines of a note begin that keep what a question has no column for."""
 UNFIT = {
@@ -148,6 +163,8 @@ def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remar
         raise Refused("question-of-two-queries", f"a nugget of query {query_id} names query {of_query}")
     if (how := entry.get("aggregator_type")) not in (None, "OR", "Default"):
         remark("aggregator-ignored", f"aggregator_type {how!s:.20} is ignored: a question has one answer key")
+    for key in (key for key, value in entry.items() if value is not None and key not in READ):
+        remark("unknown-field", f"the nugget field {key} is ignored")
     answers = [one if isinstance(one, dict) else {"answer": one} for one in _listed(entry.get("answers"), "answers")]
     own, given_id = own_values(entry), entry.get(f"{word}_id")
     row = {

@@ -47,6 +47,7 @@ TEA = {
                 "80 °C": {"answer": "80 °C", "references": ["d2"]},
             },
             "importance": 2,
+            "quality": "high",
             "references": [{"doc_id": "d1", "text": "Not too hot."}],
             "creator": [{"is_human": True, "assessor_id": "ann"}, {"is_human": False, "llm_model": "m/1"}],
             "sub_nuggets": [{"question": "And white tea?", "query_id": "tea", "importance": "should"}],
@@ -121,7 +122,7 @@ def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
     ]
     done = take(project, "bank", TEA)
     assert kept(project) == expected
-    assert {note.code for note in done.notes} >= {"sub-nugget", "nugget-inactive", "importance-as-weight"}
+    assert {note.code for note in done.notes} >= {"sub-nugget", "nugget-inactive", "unknown-field"}
     (query,) = queries_of(project)
     assert query == Query("tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),))
     # An id that is no more than the hash of the words would be the id of several questions.
