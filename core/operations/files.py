@@ -59,7 +59,7 @@ def import_(
         Option(
             "--source",
             "--name",
-            help="Name of the judgments, leaderboard, imported grader or lm-eval examinee (default: file or folder name).",
+            help="Name of the judgments, leaderboard, imported grader or examinee (default: file or folder name).",
         ),
     ] = None,
     skip_unknown: Annotated[
