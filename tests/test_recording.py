@@ -38,7 +38,7 @@ def test_two_recordings_are_equal_and_a_change_is_shown(tmp_path: Path) -> None:
     first, second = ((out / "demo.tsv").read_text() for out in outs)
     assert first == second
     codes = [line.split("\t")[1] for line in first.splitlines()]
-    assert len(codes) == 7 and set(codes) == {"0"}
+    assert len(codes) == 9 and set(codes) == {"0"}
     assert compare(*outs) == 0
     with (outs[1] / "demo.jsonl").open("a") as file:
         file.write(json.dumps({"key": "demo: exam new", "code": 0, "text": ""}) + "\n")

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..project import Project, as_act
+from ..project import Cursor, Project, as_act
 from ..types import Query, Question, Subtopic
 
 
@@ -81,18 +81,23 @@ def questions(project: Project, version: int | None = None, query_id: str | None
         version: bank version; the newest for None.
         query_id: only those of this query; of all for None.
     """
-    return [
-        as_question(row)
-        for row in project.rows(
-            f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
-            " JOIN queries q USING (query_key) JOIN question_texts t USING (text_key)"
-            " WHERE $query_id IS NULL OR query_id = $query_id ORDER BY query_key, r.position, question_key",
-            {"version": check_version(project, version), "query_id": query_id},
-        )
-    ]
+    rows = project.rows(_BANK, {"version": check_version(project, version), "query_id": query_id})
+    return list(map(as_question, rows))
 
 
+def latest_questions(cursor: Cursor) -> list[Question]:
+    """The same for the newest version, in a transaction that may have changed it."""
+    return list(map(as_question, cursor.execute(_BANK, {"version": NEWEST, "query_id": None}).fetchall()))
+
+
+NEWEST = 2**31 - 1
+"""Stands for the number of the newest version: no other one is greater."""
 _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
+_BANK = (
+    f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
+    " JOIN queries q USING (query_key) JOIN question_texts t USING (text_key)"
+    " WHERE $query_id IS NULL OR query_id = $query_id ORDER BY query_key, r.position, question_key"
+)
 
 
 def as_question(row: Sequence[Any]) -> Question:

@@ -8,9 +8,21 @@ from .checking import CHECKS, check
 from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
 from .demo import is_demo, make_demo
 from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
-from .exporting import bank_csv, bank_jsonl, board_in_form, board_json, board_latex, board_tsv, graded_file, qrels
+from .exporting import (
+    bank_csv,
+    bank_in_form,
+    bank_jsonl,
+    board_in_form,
+    board_json,
+    board_latex,
+    board_tsv,
+    graded_file,
+    qrels,
+    queries_jsonl,
+)
 from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
+from .nugget_grades import nugget_grades_jsonl
 from .parquet.project import export_project, import_project
 from .publication import (
     Manifest,
@@ -34,6 +46,7 @@ __all__ = [
     "Options",
     "Publication",
     "bank_csv",
+    "bank_in_form",
     "bank_jsonl",
     "board_in_form",
     "board_json",
@@ -56,6 +69,7 @@ __all__ = [
     "is_demo",
     "make_demo",
     "manifest_json",
+    "nugget_grades_jsonl",
     "overrides_csv",
     "project_zip",
     "publications",
@@ -63,6 +77,7 @@ __all__ = [
     "qrels",
     "qrels_counts",
     "qrels_head",
+    "queries_jsonl",
     "read_manifest",
     "recorded",
     "reproduce",

@@ -15,16 +15,18 @@ from ..formats import (
     Source,
     TableRow,
     graded,
+    queries,
     question_bank,
     trec_qrels,
     write_board_form,
     write_board_latex,
     write_board_tsv,
+    write_nugget_banks,
 )
 from ..labels import Policy, basis, label_qrels
 from ..leaderboard import Leaderboard
 from ..locations import is_reserved
-from ..project import Project, find_source, judgments, sources
+from ..project import Project, find_source, judgments, queries_of, sources
 from ..text import written_text
 from .graded_export import graded_queries
 from .zipping import zipped
@@ -78,6 +80,28 @@ def bank_csv(project: Project, version: int | None = None) -> str:
         InputError: there is no such version.
     """
     return written_text(question_bank.write_bank_csv, bank.questions(project, version))
+
+
+def bank_in_form(project: Project, form: str, version: int | None = None) -> str:
+    """The question bank as JSON lines in a form of AutoJudge, one query each.
+
+    Args:
+        form: v3, ragtime26 or nuggetizer.
+
+    Raises:
+        InputError: there is no such version, or the form has no place for some questions.
+    """
+    version = bank.check_version(project, version)
+    return written_text(write_nugget_banks, form, queries_of(project), bank.questions(project, version), version)
+
+
+def queries_jsonl(project: Project, as_topics: bool = False) -> str:
+    """The queries as JSON lines, one each.
+
+    Args:
+        as_topics: with the keys of AutoJudge's topics, which have no place for answers and subtopics.
+    """
+    return written_text(queries.write_topics if as_topics else queries.write_queries, queries_of(project))
 
 
 def board_tsv(board: Leaderboard) -> str:

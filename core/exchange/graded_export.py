@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..bank import questions
 from ..catalogue import graders
 from ..grading import NO_USABLE_RATING
-from ..project import Project
+from ..project import Project, queries_of
 from ..types import (
     SEPARATOR,
     GradeColumns,
@@ -23,10 +23,8 @@ from ..types import (
     GraderSpec,
     Judgment,
     Passage,
-    Query,
     Question,
     Ranked,
-    Subtopic,
 )
 
 _DETAILS = tuple(field.name for field in fields(GradeDetail))
@@ -56,7 +54,14 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     banked: dict[str, list[Question]] = {}
     for question in questions(project):
         banked.setdefault(question.query_id, []).append(question)
-    queries = [(key, query) for key, query in _queries(project) if key not in placed or query.query_id in banked]
+    known = queries_of(project)
+    # Queries that are added meanwhile are in the second answer only.
+    keys = dict(project.rows("SELECT query_id, query_key FROM queries"))
+    queries = [
+        (keys[query.query_id], query)
+        for query in known
+        if keys[query.query_id] not in placed or query.query_id in banked
+    ]
     # A topic with questions of its own has a line for them; its rankings and judgments stand in its query's.
     stated = {
         key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
@@ -88,20 +93,6 @@ def _topics(project: Project) -> dict[int, dict[int, str]]:
     ):
         found.setdefault(query, {})[topic] = topic_id
     return found
-
-
-def _queries(project: Project) -> list[tuple[int, Query]]:
-    subtopics: dict[int, list[Subtopic]] = {}
-    for key, subtopic, text in project.rows(
-        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
-    ):
-        subtopics.setdefault(key, []).append(Subtopic(subtopic, text))
-    return [
-        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ())))
-        for key, query_id, text, narrative, answer, further in project.rows(
-            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
-        )
-    ]
 
 
 _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"

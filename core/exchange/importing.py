@@ -20,11 +20,13 @@ from ..errors import FileError, InputError, Problem, Report, unknown_name
 from ..formats import (
     KINDS_OF_FILE,
     BankFile,
+    GradedNugget,
     SatElsewhere,
     Source,
     exam,
     factors_in_name,
     graded,
+    has_nugget_grades,
     passages,
     queries,
     question_bank,
@@ -33,6 +35,7 @@ from ..formats import (
     read_boards,
     read_factors,
     read_matrix,
+    read_nugget_grades,
     read_responses,
     read_samples,
     trec_qrels,
@@ -62,6 +65,7 @@ from .generated_import import write_answer_verdicts, write_generated
 from .graded_batches import GradedFiles
 from .graded_import import GradedImport
 from .labels_import import write_labels
+from .nugget_grades import graded_of
 from .rehearsal import LARGE, rehearsal
 from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 
@@ -485,16 +489,23 @@ def _no_collecting() -> Iterator[None]:
 
 def _graded(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = GradedFiles(folder)
+    elsewhere: list[GradedNugget] = []
     with _no_collecting():
         for source in sources:
+            if has_nugget_grades(source):
+                # The name that is proposed for judgments is no grader's.
+                unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
+                elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
+                continue
             with _naming([source.name]):
                 files.take(graded.read_graded(source, report))
             report.raise_if_refused(_MEND)
-        with _naming([source.name for source in sources]):
-            files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         names = ", ".join(Path(source.name).name for source in sources)
+        files.take(graded_of(cursor, elsewhere, report))
+        report.raise_if_refused(_MEND)
+        files.close()
         into = GradedImport(cursor, files, names, author, keeper)
         with _no_collecting():
             for batch in files.batches():

@@ -12,6 +12,8 @@ from .exam import ExamItem, item_id
 from .kinds import KINDS_OF_FILE
 from .leaderboards import BOARD_FORMS, TableRow, read_boards, write_board_form, write_board_latex, write_board_tsv
 from .lm_eval import read_samples
+from .nugget_banks import FORMS, write_nugget_banks
+from .nugget_grades import GradedNugget, has_nugget_grades, read_nugget_grades, write_nugget_grades
 from .question_bank import BankFile, read_bank
 from .responses import read_responses
 from .responses_matrix import SatElsewhere, read_matrix, write_matrix
@@ -22,6 +24,7 @@ from .trec_run import RunLine, name_runs, read_run_lines
 
 __all__ = [
     "BOARD_FORMS",
+    "FORMS",
     "KINDS_OF_FILE",
     "LARGEST",
     "PARQUET",
@@ -31,6 +34,7 @@ __all__ = [
     "BankFile",
     "ExamItem",
     "Factors",
+    "GradedNugget",
     "Reply",
     "RunLine",
     "SatElsewhere",
@@ -45,6 +49,7 @@ __all__ = [
     "exam",
     "factors_in_name",
     "graded",
+    "has_nugget_grades",
     "item_id",
     "looked_for",
     "name_runs",
@@ -57,6 +62,7 @@ __all__ = [
     "read_boards",
     "read_factors",
     "read_matrix",
+    "read_nugget_grades",
     "read_replies",
     "read_responses",
     "read_run_lines",
@@ -72,5 +78,7 @@ __all__ = [
     "write_board_tsv",
     "write_calls",
     "write_matrix",
+    "write_nugget_banks",
+    "write_nugget_grades",
     "write_sheet",
 ]

@@ -15,6 +15,7 @@ from .graded_line import FAULTS, Grader, Line, refused_of, topic_of
 from .graded_rankings import rankings_of
 from .graded_ratings import take_direct_grade, take_exam_grades
 from .graded_writing import write_graded as write_graded
+from .nugget_grades import is_nugget_grade
 from .queries import query_of
 from .question_bank import question_of
 from .repeated_ratings import Read, RepeatedRatings
@@ -169,11 +170,15 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
 KIND = FileKind(
     name="graded",
     title="Graded file",
-    what="Autograder/RUBRIC interchange file",
+    what="Autograder/RUBRIC interchange file; grades made elsewhere: nugget-grades.jsonl, nugget-doc-grades.jsonl,"
+    " Nuggetizer's assignments",
     extensions=("jsonl",),
     read=read_graded,
     write=write_graded,
-    looks_like={"list": lambda beginning: bool(START.match(beginning.text))},
+    looks_like={
+        "list": lambda beginning: bool(START.match(beginning.text)),
+        "record": lambda beginning: is_nugget_grade(beginning.lines[0], beginning.keys),
+    },
     judges=True,
     source="judgments",
 )

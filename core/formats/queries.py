@@ -35,6 +35,8 @@ ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_
 TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
 NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
 """What becomes the narrative, in this order, with an empty line between two."""
+TOPIC_KEYS = {"collection_ids", "limit", "word_limit"}
+"""Keys of AutoJudge's topics that are numbers or lists, and have no place here."""
 NAMED = re.compile("quer|topic")
 _READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
@@ -75,6 +77,17 @@ def write_queries(queries: Iterable[Query], out: TextIO) -> None:
     write_objects(map(query_row, queries), out)
 
 
+def write_topics(queries: Iterable[Query], out: TextIO) -> None:
+    """Write queries as the topics of AutoJudge. The narrative is parted at its first empty line, as it was joined."""
+    write_objects(map(_topic_row, queries), out)
+
+
+def _topic_row(query: Query) -> dict[str, Any]:
+    problem, _, background = (query.narrative or "").strip().partition("\n\n")
+    row = {"request_id": query.query_id, "title": query.text, "problem_statement": problem, "background": background}
+    return {key: value for key, value in row.items() if value}
+
+
 def query_row(query: Query) -> dict[str, Any]:
     """A query as the JSON object that `query_of` reads."""
     row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
@@ -100,6 +113,10 @@ def query_of(row: dict[str, Any]) -> Query:
     subtopics = row.get("subtopics") or []
     if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
         raise Refused("not-a-list", "the subtopics are not a list of objects with subtopic_id and text")
+    if (request := row.get("request_id")) is not None:
+        for key in ("topic_id", "narrative_id"):
+            if str(row.get(key, request)) != str(request):
+                raise Refused("differing-ids", f"{key} is {row[key]!s:.40}, but request_id is {request!s:.40}")
     return Query(
         good_id(value_of(row, ID_KEYS, "query id"), "query"),
         good_text(value_of(row, TEXT_KEYS, "query's text"), "query's text"),
@@ -151,6 +168,8 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
                 continue
             yield at, query_of(row)
             note_unread(row, _READ, source.name, at, report)
+            for key in row.keys() & TOPIC_KEYS:
+                report.remark(source.name, at, "unknown-field", f"the field {key} is ignored")
 
 
 def _is_row(line: str) -> bool:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, TextIO, cast
 
@@ -17,6 +18,15 @@ from ..tables import csv_text, rearmed
 from ..types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 from .car_outlines import is_outline
 from .file_kind import ENTRY, KEY, Beginning, FileKind
+from .nugget_banks import (
+    BANK,
+    BANK_KEYS,
+    QUERY_KEYS,
+    QUERY_TEXTS,
+    own_values,
+    read_nugget_bank,
+    with_weight,
+)
 from .nugget_map import is_nugget_map, read_nugget_map
 from .passages import has_keys as is_passage
 from .queries import has_keys as is_query
@@ -33,6 +43,7 @@ from .source import (
     open_lines,
     open_rows,
     parse_json,
+    parse_object,
     peek,
     refusing,
     said_cell,
@@ -54,18 +65,6 @@ COLUMNS = (
     "note",
 )
 KNOWN = {*COLUMNS, "query_text"}
-QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
-QUERY_TEXTS = ("query_text", "query", "title_query", "title")
-IMPORTANCE = {
-    "vital": 1.0,
-    "must": 1.0,
-    "must_have": 1.0,
-    "okay": 0.5,
-    "should": 0.5,
-    "should_have": 0.5,
-    "avoid": -1.0,
-}
-"""The weights of TREC's importances of nuggets; `failed` makes a nugget inactive."""
 TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
 """Columns that only questions have."""
 NAMED = re.compile("bank|question|nugget")
@@ -101,7 +100,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
         source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`, or in
             `questions` as older ones have it); or our JSONL, one question a line; or CSV with a header and the columns
             of our JSONL; or lines `query_id<TAB>question`; or a JSON map query -> nugget id -> text and relevance, as
-            iKAT has it (`read_nugget_map`); or the lessons of TQA, a JSON list (`read_tqa`).
+            iKAT has it (`read_nugget_map`); or the lessons of TQA, a JSON list (`read_tqa`); or nugget banks of
+            AutoJudge, v3 or RAGTIME26, a query a line or in the whole file (`read_nugget_bank`).
             A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
         report: takes refused lines, among them a question id that occurs twice, and notes.
 
@@ -207,17 +207,33 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             yield start[0], query, found
         return
     is_json = start[1].lstrip().startswith("{")
-    if is_json and is_nugget_map(start[1]):
-        for query, found in read_nugget_map(source, report, start[0], [line for _, line in lines]):
-            yield start[0], query, found
-        return
+    if is_json and is_nugget_map(start[1]) and not _is_row(start[1]):
+        rest = [line for _, line in lines]
+        if not BANK.search("\n".join(rest)):
+            for query, found in read_nugget_map(source, report, start[0], rest):
+                yield start[0], query, found
+            return
+        report.whole(source.name)
+        lines = iter([(start[0], " ".join(rest))])
     texts = (*PAIR_TEXTS, "question_id")
     for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _pair, exact=True):
         with refusing(report, source.name, number):
-            if is_json and any(key in row for key in ITEM_KEYS):
+            if is_json and any(key in row for key in BANK_KEYS):
+                remark = partial(report.remark, source.name, number)
+                query, rows = read_nugget_bank(row, remark)
+                yield number, query, [question_of(one) for one in rows]
+            elif is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row, source.name, number, report)
             else:
                 yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is the whole bank of a query, though its first value may be an object, as in a map."""
+    try:
+        return any(key in parse_object(line) for key in (*BANK_KEYS, *ITEM_KEYS))
+    except Refused:
+        return False
 
 
 def _pair(line: str) -> dict[str, Any]:
@@ -265,15 +281,11 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
         return item
     kind = "nugget" if holder == "nuggets" else "question"
     note_unread(item, (("text",), ("importance",)), file, number, report)
-    importance = item.get("importance")
-    weight = IMPORTANCE.get(importance, importance) if isinstance(importance, str) else importance
     usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
-    if importance == "failed":
-        report.remark(file, number, "nugget-inactive", "a nugget with importance failed is imported as inactive")
-        return usual | {"active": False}
-    if weight != importance:
-        report.remark(file, number, "importance-as-weight", f"importance {importance} becomes weight {weight:g}")
-    return usual | {"weight": weight}
+    usual["metadata"] = item.get("metadata")
+    if "weight" in own_values(item):
+        return usual
+    return usual | with_weight(item.get("importance"), partial(report.remark, file, number))
 
 
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
@@ -297,7 +309,7 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
         "weight": item.get("weight"),
         "active": item.get("active"),
     }
-    return question_of(row)
+    return question_of(row | own_values(item))
 
 
 def _collect(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
@@ -367,11 +379,14 @@ def _choices(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+_BANKS = re.compile(rf'"({"|".join(BANK_KEYS)})"\s*:')
 _NUGGETS = re.compile(rf'\{{\s*({KEY}\{{\s*\}}\s*,\s*)*{KEY}{ENTRY}\{{\s*"(text|relevance)"\s*:')
 
 
 def _is_record(beginning: Beginning) -> bool:
     keys = beginning.keys
+    if not keys.isdisjoint(BANK_KEYS):
+        return True
     if not keys.isdisjoint(QUERY_KEYS) and keys & {*ITEM_KEYS, *TELLING, "question"}:
         return True
     # An id and a text are a question's where the file is named so, unless they can be nothing but something else's.
@@ -407,14 +422,14 @@ KIND = FileKind(
     name="bank",
     title="Question bank",
     what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
-    " nuggets, or TQA lessons",
+    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer)",
     extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,
     looks_like={
         "list": lambda beginning: is_tqa(beginning.text),
         "record": _is_record,
-        "map": lambda beginning: bool(_NUGGETS.match(beginning.text)),
+        "map": lambda beginning: bool(_NUGGETS.match(beginning.text) or _BANKS.search(beginning.text)),
         "cells": _is_table,
     },
 )

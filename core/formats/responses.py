@@ -12,6 +12,7 @@ from ..errors import Report
 from ..text import clean_text
 from ..types import Response, Sentence
 from .file_kind import ENTRY, WORDS, Beginning, FileKind
+from .nugget_banks import BANK, BANK_KEYS
 from .source import (
     WHOLE,
     Limits,
@@ -190,6 +191,8 @@ _TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
 
 def _is_record(beginning: Beginning) -> bool:
     keys = beginning.keys
+    if not keys.isdisjoint(BANK_KEYS):
+        return False
     if "references" in keys and not keys.isdisjoint(SENTENCE_KEYS):
         return True
     return not any(keys.isdisjoint(wanted) for wanted in (RUN_KEYS, QUERY_KEYS, TEXT_KEYS))
@@ -202,5 +205,8 @@ KIND = FileKind(
     extensions=("jsonl", "json"),
     read=read_responses,
     write=write_responses,
-    looks_like={"record": _is_record, "map": lambda beginning: bool(_TEXTS.match(beginning.text))},
+    looks_like={
+        "record": _is_record,
+        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),
+    },
 )

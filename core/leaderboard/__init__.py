@@ -21,6 +21,7 @@ from .given_runs import coverage_measure
 from .inspection import QueryScore, inspect_query, per_query_scores
 from .making import label_board, leaderboard
 from .needs import pairs_needed, seen_by
+from .nuggets import NuggetBoardRow, nugget_board
 from .one_query import query_scores
 from .per_topic import PERS, Per, leaderboard_per
 from .scoring import judged_scores, label_scores, score_runs
@@ -34,6 +35,7 @@ __all__ = [
     "CoverCurves",
     "GradeFiles",
     "Leaderboard",
+    "NuggetBoardRow",
     "Per",
     "Queries",
     "QueryChoice",
@@ -52,6 +54,7 @@ __all__ = [
     "leaderboard",
     "leaderboard_of_files",
     "leaderboard_per",
+    "nugget_board",
     "official_board",
     "order_systems",
     "pairs_needed",

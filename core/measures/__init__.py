@@ -20,6 +20,8 @@ from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correl
 from .intents import Answers, answers_of, make_intent_evaluator
 from .means import Skipped, mean_and_standard_error, system_score, tied, wilson
 from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
+from .nuggets import SUPPORTED as NUGGETS_SUPPORTED
+from .nuggets import NuggetScores, mean_nugget_scores, nugget_scores
 from .resampling import Interval
 from .significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from .similarity import SIMILARITIES
@@ -30,6 +32,7 @@ __all__ = [
     "ALPHA",
     "COVER",
     "MEASURES",
+    "NUGGETS_SUPPORTED",
     "PERMUTATIONS",
     "SIMILARITIES",
     "Answers",
@@ -43,6 +46,7 @@ __all__ = [
     "Measure",
     "MeasureBasis",
     "NewScore",
+    "NuggetScores",
     "Pairing",
     "Skipped",
     "Stake",
@@ -65,7 +69,9 @@ __all__ = [
     "matching",
     "mcnemar",
     "mean_and_standard_error",
+    "mean_nugget_scores",
     "merge",
+    "nugget_scores",
     "parse_measure",
     "per_level",
     "randomisation_test",

@@ -13,6 +13,7 @@ from ..exchange import (
     Manifest,
     Publication,
     bank_csv,
+    bank_in_form,
     bank_jsonl,
     board_in_form,
     board_json,
@@ -24,13 +25,15 @@ from ..exchange import (
     export_project,
     graded_file,
     manifest_json,
+    nugget_grades_jsonl,
     publish,
     qrels,
+    queries_jsonl,
     read_manifest,
     reproduce,
     runs_zip,
 )
-from ..formats import read_small
+from ..formats import BOARD_FORMS, FORMS, read_small
 from ..labels import Policy, basis, progress, readiness
 from ..leaderboard import leaderboard, queries_with_ungraded
 from ..project import Project, current_author, log
@@ -46,7 +49,7 @@ class Asked:
         manifest: of the publication to make again.
         save_manifest: where to write the manifest of the publication that is made.
         note: of the publication that is made.
-        form: of a leaderboard: one of `BOARD_FORMS`; for None the ending of the file decides.
+        form: form of another tool, one of `FORMS_OF`; for None our own.
     """
 
     output: str
@@ -82,8 +85,8 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
         GradingError: the labels are incomplete, and had to be complete.
     """
     content = _CONTENTS[what](project, asked)
-    if what in ("bank", "exam", "graded", "leaderboard", "responses-matrix", "runs"):
-        if asked.form is None:
+    if what in _DELIVERED:
+        if what != "leaderboard" or asked.form is None:
             asked.deliver(content)
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
@@ -182,6 +185,8 @@ def _bundle(project: Project, asked: Asked) -> bytes:
 
 
 def _bank(project: Project, asked: Asked) -> bytes:
+    if asked.form is not None:
+        return bank_in_form(project, asked.form, asked.policy.bank_version).encode()
     make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
     return make(project, asked.policy.bank_version).encode()
 
@@ -229,9 +234,16 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "exam": _exam,
     "responses-matrix": _responses_matrix,
     "runs": _runs,
+    "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
+    "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
+    "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
     "bundle": _bundle,
 }
 
+_DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
+"""Exports of a file that `export_file` writes; the others write theirs with what they record."""
+FORMS_OF = {"bank": tuple(FORMS), "queries": ("autojudge",), "leaderboard": tuple(BOARD_FORMS)}
+"""Forms of other tools, by what is exported."""
 FOLDERS = ("project", "grades")
 """Exports of several files."""
 EXPORTS = (*_CONTENTS, *FOLDERS)

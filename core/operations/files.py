@@ -25,7 +25,7 @@ from ..project import current_author
 from ..types import MAX_RATING
 from .console import at_a_shell, tell, warn_of_terms, write_bytes
 from .describing import Argument, Option
-from .export import EXPORTS, FOLDERS, Asked, export_file, export_folder
+from .export import EXPORTS, FOLDERS, FORMS_OF, Asked, export_file, export_folder
 from .opening import Opening
 from .output import Output
 from .policy import PolicyOptions
@@ -85,7 +85,7 @@ def import_(
         Option(
             "--source",
             "--name",
-            help="Name of the judgments, the leaderboard, the lm-eval examinee or the grader of labels"
+            help="Name of the judgments, leaderboard, imported grader or examinee"
             " (default: file or folder name, or id of the data set).",
         ),
     ] = None,
@@ -203,13 +203,6 @@ def export(
     source: Annotated[str, Option(help="Judgment source, or query of an exam; 'exam': the labels.")] = "exam",
     binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
-    form: Annotated[
-        str | None,
-        Option(
-            help="Write the leaderboard by query in this long form, and its measures as .measures.yml beside it.",
-            choices=list(BOARD_FORMS),
-        ),
-    ] = None,
     save_manifest: Annotated[
         Path | None,
         Option(help="Publish the qrels, and write a manifest that reproduces them.", file="write", metavar="FILE"),
@@ -222,13 +215,24 @@ def export(
     require_complete: Annotated[
         bool, Option(help="Fail if pairs are ungraded or failed, or overrides are stale.")
     ] = False,
+    form: Annotated[
+        str | None,
+        Option(
+            help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge; leaderboard by query, with"
+            " its measures as .measures.yml beside it: the other forms.",
+            choices=[form for forms in FORMS_OF.values() for form in forms],
+        ),
+    ] = None,
     policy: PolicyOptions,
 ) -> str | None:
     """Export qrels, leaderboards, other files or the whole project.
 
     \b
     qrels             labels, or the judgments of --source
-    bank              question bank: .jsonl or .csv
+    bank              question bank: .jsonl or .csv; --form for AutoJudge and Nuggetizer
+    queries           .jsonl; --form autojudge: topics
+    nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
+    nugget-doc-grades grades of pooled passages, the same with passages
     graded            graded file: .jsonl.gz
     leaderboard       TSV, .json or .tex; --form for AutoJudge's forms (trec_eval: a zip with a file per run)
     exam              .json of the items; --source QUERY selects one exam
@@ -244,17 +248,17 @@ def export(
             f"--manifest cannot reproduce {what}.",
             "Export qrels or bundle.",
         )
-    if form and what != "leaderboard":
-        raise InputError(
-            "options-exclude-each-other",
-            f"--form cannot be combined with {what}.",
-            "Use exam export leaderboard --form.",
-        )
     if save_manifest and what != "qrels":
         raise InputError(
             "no-manifest-of-kind",
             f"--save-manifest does not apply to {what}.",
             "Export qrels, or a bundle with its manifest.",
+        )
+    if form is not None and form not in FORMS_OF.get(what, ()):
+        raise InputError(
+            "options-exclude-each-other",
+            f"--form {form} cannot be combined with {what}.",
+            "Available: " + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items()) + ".",
         )
     if manifest is not None:
         _check_alone(given)

@@ -92,7 +92,7 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
         (read_queries, {"number": "q", "text": "t"}, ("number", "request_id")),
         (read_queries, {"qid": "q", "words": "t"}, ("words", "title")),
         (read_bank, {"topic": "q", "nuggets": []}, ("topic", "nuggets", "qid")),
-        (read_bank, {"query_id": "q", "nugget_bank": {}}, ("nugget_bank", "question_text")),
+        (read_bank, {"query_id": "q", "facts": {}}, ("facts", "question_text")),
     ],
 )
 def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dict[str, Any], names: list[str]) -> None:
@@ -119,7 +119,7 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
             ("nugget", 1.0, True), ("nugget", 0.5, True), ("nugget", 1.0, False), ("nugget", 3.0, True),
             ("nugget", 1.0, True),
         ]  # fmt: skip
-        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and detect(file) == "bank"
+        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and detect(file) == "graded"
         # Each importance that is a word, and the assignment.
         assert noted(report) == 4
     report = Report()
@@ -128,7 +128,7 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
 
 
 def test_one_object_is_no_map_of_queries() -> None:
-    assert detect(source({"query_id": "q", "title_query": "t", "nugget_bank": {}}, name="x.json")) is None
+    assert detect(source({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
     assert detect(source({"1": "why", "2": "how"}, name="x.json")) == "queries"
 
 

@@ -1,0 +1,142 @@
+"""Grades made elsewhere, as the graded import takes them; and our grades as AutoJudge's tools read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ..bank import bank_for, latest_questions
+from ..errors import InputError, Report
+from ..formats import GradedNugget, write_nugget_grades
+from ..labels import Policy, basis
+from ..project import Cursor, Project
+from ..text import clean_text, written_text
+from ..types import GradeBlocks, GradedQuery, Passage, Ranked
+
+Responses = dict[tuple[str, str], tuple[list[str], str]]
+"""By run and query the passages of a response: their ids, and their texts together."""
+
+
+def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
+    """Grades made elsewhere as lines of a graded file, one for each query.
+
+    A question is the one of the bank that has its words, else the one with its id. A response is the project's own if
+    it is one passage, else a passage RUN/QUERY; a run that only the file knows gets a ranking of these.
+
+    Args:
+        report: takes refused lines: the text of a response or question is unknown, or its id has another text.
+    """
+    bank = latest_questions(cursor)
+    by_words = {(one.query_id, one.text or ""): one for one in bank}
+    by_id = {one.question_id: one for one in bank}
+    responses = _responses(cursor, {one.run for one in grades if one.run is not None})
+    paragraphs = {(one.passage_id, one.paragraph) for one in grades}
+    several = {name for name, count in Counter(name for name, _ in paragraphs).items() if count > 1}
+    texts: dict[str, str] = {}
+    lines: dict[str, GradedQuery] = {}
+    blocks: dict[tuple[str, str], GradeBlocks] = {}
+    for one in grades:
+        query_id, words = one.query.query_id, clean_text(one.question.text or "")
+        question = (words and by_words.get((query_id, words))) or by_id.setdefault(
+            one.question.question_id, one.question
+        )
+        by_words[query_id, words] = question
+        known = clean_text(question.text or "")
+        passage = _passage(one, several, responses, report)
+        before = texts.setdefault(passage.passage_id, passage.text) or passage.text
+        texts[passage.passage_id] = before
+        if not known or words not in ("", known) or question.query_id != query_id:
+            reason = f"question {question.question_id} is not in the bank of the query with this text"
+            report.refuse(one.source.name, one.line, "unknown-question", reason)
+        if passage.text not in ("", before):
+            reason = f"passage {passage.passage_id} has another text on an earlier line"
+            report.refuse(one.source.name, one.line, "contradicting-lines", reason)
+        line = lines.setdefault(query_id, GradedQuery(one.query))
+        line.passages.append(passage)
+        line.questions.append(question)
+        if one.run is not None and (one.run, query_id) not in responses:
+            ranked = [Ranked(query_id, passage.passage_id, 1, 1.0)]
+            line.rankings = {**line.rankings, one.run: ranked}
+        given = blocks.setdefault((query_id, one.grader.fingerprint), GradeBlocks(one.grader))
+        given.details[given.size] = one.detail
+        given.add(passage.passage_id, [question.question_id], [one.rating], [one.answer])
+    for line in lines.values():
+        ids = dict.fromkeys(passage.passage_id for passage in line.passages)
+        line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
+    for (query_id, _), given in blocks.items():
+        lines[query_id].grades = [*lines[query_id].grades, given]
+    return list(lines.values())
+
+
+def _passage(one: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
+    """The passage that a grade is about; without a text if that is the project's."""
+    if one.passage_id is not None:
+        return Passage(f"{one.passage_id}/{one.paragraph}" if one.passage_id in several else one.passage_id, one.text)
+    query_id = one.query.query_id
+    parts, text = responses.get((one.run or "", query_id), ([], ""))
+    if len(parts) == 1 and one.text.split() in ([], text.split()):
+        return Passage(parts[0], "")
+    if parts:
+        reason = "a graded response is not one passage of the project; its grades count for the whole response only"
+        report.remark(one.source.name, one.line, "grade-of-several-passages", reason)
+    elif not one.text:
+        reason = f"run {one.run} has no response to query {query_id}; import the responses first"
+        report.refuse(one.source.name, one.line, "unknown-response", reason)
+    return Passage(f"{one.run}/{query_id}", one.text or text)
+
+
+def _responses(cursor: Cursor, runs: Iterable[str]) -> Responses:
+    rows = cursor.execute(
+        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' ' ORDER BY rank)"
+        " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
+        " JOIN passage_texts t USING (text_key) WHERE list_contains(?, tag) GROUP BY ALL",
+        [sorted(runs)],
+    ).fetchall()
+    return {(run, query): (ids, text) for run, query, ids, text in rows}
+
+
+def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> str:
+    """The grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
+
+    Args:
+        of_passages: a line for each question and pooled passage; else for each question and response of a run, with
+            the highest rating of the response's passages.
+
+    Raises:
+        InputError: there is no such grader, or there are no such grades.
+    """
+    base = basis(project, policy)
+    columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
+    found = project.rows(
+        f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        " JOIN bank_at($version) r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key"
+        " JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        f" AND grader_key = $grader WHERE t.text IS NOT NULL {order}",
+        base.parameters,
+    )
+    if not found:
+        raise InputError("no-grades", f"No such grades by {base.grader.spec.name}.", "Choose another --grader.")
+    paragraph = {"paragraph_idx": 0} if of_passages else {}
+    rows = [dict(zip(_KEYS, row, strict=False)) | paragraph for row in found]
+    return written_text(write_nugget_grades, rows)
+
+
+_KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")
+_OF_PASSAGES = (
+    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE, 6), passage_id, x.text",
+    "FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    " JOIN passage_texts x ON x.text_key = p.text_key"
+    " LEFT JOIN (SELECT query_key, passage_key, arg_min(name, (rank, run_key)) AS run"
+    "  FROM rankings JOIN runs USING (run_key) GROUP BY ALL) f USING (query_key, passage_key)",
+    "ORDER BY query_key, p.position, r.position, r.question_key",
+)
+_OF_RESPONSES = (
+    "name, query_id, t.text, max(rating), coalesce(arg_max(raw, rating), ''),"
+    " round(arg_max(confidence, rating)::DOUBLE, 6)",
+    "FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+    " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)",
+    "GROUP BY run_key, name, query_key, query_id, r.question_key, r.position, t.text"
+    " ORDER BY run_key, query_key, r.position, r.question_key",
+)
+"""SQL of what is written, of where it stands, and of its order, by what was graded."""

@@ -1,0 +1,50 @@
+"""Nuggetizer's scores of a response: the share of its nuggets that are supported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+NOT_SUPPORTED, PARTIAL, SUPPORTED = range(3)
+"""Ratings of assignments: not_support, partial_support, support."""
+
+
+@dataclass(frozen=True)
+class NuggetScores:
+    """Scores from 0 to 1, as castorini/nuggetizer defines them in `metrics.py`.
+
+    Args:
+        strict_vital, strict_all: share of nuggets that are fully supported.
+        vital, all: the same, and a partly supported nugget counts half. An okay nugget counts as much as a vital one.
+    """
+
+    strict_vital: float
+    strict_all: float
+    vital: float
+    all: float
+
+
+def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
+    """The scores of one response.
+
+    Args:
+        assigned: for each nugget whether it is vital, and the rating of its assignment.
+
+    Returns:
+        The scores; without any nugget, or without a vital one, the share is 0.
+    """
+    every = [rating for _, rating in assigned]
+    vital = [rating for is_vital, rating in assigned if is_vital]
+    return NuggetScores(_share(vital, 0), _share(every, 0), _share(vital, 0.5), _share(every, 0.5))
+
+
+def _share(ratings: Sequence[int], partial: float) -> float:
+    earned = ratings.count(SUPPORTED) + partial * ratings.count(PARTIAL)
+    return earned / len(ratings) if ratings else 0.0
+
+
+def mean_nugget_scores(scores: Sequence[NuggetScores]) -> NuggetScores:
+    """The mean of each score over the responses of a run."""
+    columns = zip(*((one.strict_vital, one.strict_all, one.vital, one.all) for one in scores), strict=True)
+    return NuggetScores(*map(mean, columns))

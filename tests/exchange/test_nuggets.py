@@ -1,0 +1,510 @@
+"""Nugget banks, topics and grades of AutoJudge and Nuggetizer, in and out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import (
+    Imported,
+    Options,
+    bank_in_form,
+    import_files,
+    nugget_grades_jsonl,
+    queries_jsonl,
+)
+from exam_workbench.formats import Source, detect
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard, nugget_board
+from exam_workbench.measures import nugget_scores
+from exam_workbench.project import Project, add_queries, queries_of
+from exam_workbench.types import Query, Question, Subtopic
+from tests.exchange.test_importing import snapshot
+from tests.made.projects import fill, new_project
+from tests.made.refusals import coded, refusal
+from tests.made.shell import printed, shell_on
+
+TEA = {
+    "query_id": "tea",
+    "title_query": "why does green tea turn bitter",
+    "full_query": "A beginner asks.",
+    "format_version": "v3",
+    "nugget_bank": {
+        "At what temperature is green tea brewed?": {
+            "question": "At what temperature is green tea brewed?",
+            "question_id": hashlib.md5(b"At what temperature is green tea brewed?").hexdigest(),
+            "query_id": "tea",
+            "answers": {
+                "70 °C": {"answer": "70 °C", "references": [{"doc_id": "d1"}]},
+                "80 °C": {"answer": "80 °C", "references": ["d2"]},
+            },
+            "importance": 2,
+            "quality": "high",
+            "references": [{"doc_id": "d1", "text": "Not too hot."}],
+            "creator": [{"is_human": True, "assessor_id": "ann"}, {"is_human": False, "llm_model": "m/1"}],
+            "sub_nuggets": [{"question": "And white tea?", "query_id": "tea", "importance": "should"}],
+        },
+        "How long?": {"question": "How long?", "question_id": "tea-2", "importance": "failed", "answers": []},
+    },
+    "claim_bank": {
+        "Boiling water makes it bitter": {"claim": "Boiling water makes it bitter", "importance": "must_have"},
+        "Sugar helps": {"claim": "Sugar helps", "importance": "avoid"},
+    },
+}
+RAGTIME = {
+    "metadata": {"team_id": "t", "topic_id": "tea", "run_id": "r", "run_desc": "d"},
+    "format_version": "RAGTIME26",
+    "nugget_bank": [
+        {
+            "question": "At what temperature is green tea brewed?",
+            "aggregator_type": "AND",
+            "answers": [{"answer": "70 °C", "references": ["d1"]}, {"answer": "80 °C"}],
+            "importance": "okay",
+        },
+        {"question": "How long?"},
+    ],
+}
+ENTRY = {"question": "Why?"}
+OWN = [
+    Question("q1/a", "q1", "What is A?", weight=1.5, subtopic_id="s1", note="important\nReferences: d1 d2\nAuthor: bo"),
+    Question("q1/b", "q1", "B is so", kind="nugget", answer_key="B", weight=0.25),
+    Question("q1/c", "q1", "What is A?", kind="nugget", active=False, weight=2.0),
+    Question("q1/again", "q1", "What is A?", answer_key="yes; no", active=False),
+    Question("q2/c", "q2", "Which one?", kind="choice", weight=-0.5, answer_key="x", choices=("x", "y"), note="n"),
+    Question("q2/zero", "q2", "Null?", weight=0.0),
+]
+
+
+def take(project: Project, kind: str, content: object, name: str = "file.jsonl", **options: Any) -> Imported:
+    lines = content if isinstance(content, list) else [content]
+    text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+    return import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(**options))
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    project = new_project(tmp_path / "test.duckdb")
+    yield project
+    project.close()
+
+
+@pytest.fixture
+def own(project: Project) -> Project:
+    """A project with a bank that has something of everything."""
+    fill_own(project)
+    return project
+
+
+def kept(project: Project) -> list[tuple[Any, ...]]:
+    return [(q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.questions(project)]
+
+
+def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
+    parent = "At what temperature is green tea brewed?"
+    expected = [
+        (parent, "question", 2.0, True, None, "70 °C; 80 °C", "References: d1 d2\nAuthor: ann\nModel: m/1"),
+        ("And white tea?", "question", 0.5, True, parent, None, None),
+        ("How long?", "question", 1.0, False, None, None, None),
+        ("Boiling water makes it bitter", "nugget", 1.0, True, None, None, None),
+        ("Sugar helps", "nugget", -1.0, True, None, None, None),
+    ]
+    done = take(project, "bank", TEA)
+    assert kept(project) == expected
+    assert {note.code for note in done.notes} >= {"sub-nugget", "nugget-inactive", "unknown-field"}
+    (query,) = queries_of(project)
+    assert query == Query("tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),))
+    # An id that is no more than the hash of the words would be the id of several questions.
+    assert [q.question_id for q in bank.questions(project)][2] == "tea-2"
+    assert all(q.question_id.startswith("tea") for q in bank.questions(project))
+    # Again, as one object over several lines, or with lists in place of maps.
+    assert "bank version" not in take(project, "bank", json.dumps(TEA, indent=2)).counts
+    listed = {**TEA, "nugget_bank": list(TEA["nugget_bank"].values())}
+    assert "bank version" not in take(project, "bank", listed).counts
+
+
+def test_a_bank_of_ragtime_is_read_by_its_keys(project: Project):
+    done = take(project, "bank", [RAGTIME])
+    assert kept(project) == [
+        ("At what temperature is green tea brewed?", "question", 0.5, True, None, "70 °C; 80 °C", "References: d1"),
+        ("How long?", "question", 1.0, True, None, None, None),
+    ]
+    assert "aggregator-ignored" in {note.code for note in done.notes}
+
+
+def test_files_of_the_forms_are_recognised():
+    assigned = {"query": "q", "qid": "1", "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}]}
+    grade_line = {"run_id": "r", "query_id": "q", "nugget_id": "n", "question": "x", "grade": 1}
+    cases = [
+        (json.dumps(TEA), "bank"),
+        (json.dumps(TEA, indent=2), "bank"),
+        (json.dumps(RAGTIME), "bank"),
+        (json.dumps(RAGTIME, indent=1), "bank"),
+        (json.dumps({**RAGTIME, "nugget_bank": [ENTRY | {"answers": [{"answer": "x" * 70_000}]}]}), "bank"),
+        (json.dumps(assigned), "graded"),
+        (json.dumps(grade_line), "graded"),
+        (json.dumps({"request_id": "1", "title": "t", "problem_statement": "p", "limit": 10}), "queries"),
+    ]
+    for text, kind in cases:
+        assert detect(Source("some.jsonl", data=text.encode())) == kind, text[:80]
+
+
+@pytest.mark.parametrize("form", ["v3", "nuggetizer", "ragtime26"])
+def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
+    unfit = {"ragtime26": ("q1/b", "q1/c"), "nuggetizer": ("q2/c",)}.get(form, ())
+    if unfit:
+        with refusal("form-without-place", *unfit):
+            bank_in_form(own, form)
+        rest = [one for one in OWN if one.question_id in unfit]
+        fitting = [Question(q.question_id, q.query_id, q.text, weight=abs(q.weight)) for q in rest]
+        bank.save(own, fitting, "made to fit", "ann")
+    text = bank_in_form(own, form)
+    version = bank.latest_version(own)
+    assert "bank version" not in take(own, "bank", text).counts
+    assert bank.latest_version(own) == version
+    other = new_project(tmp_path / "other.duckdb")
+    take(other, "bank", text)
+    # The form v3 has questions and claims apart.
+    by_id = attrgetter("question_id")
+    assert sorted(bank.questions(other), key=by_id) == sorted(bank.questions(own), key=by_id)
+    if form == "v3":
+        assert queries_of(other) == queries_of(own)
+    other.close()
+
+
+def test_what_other_tools_read_of_our_bank(own: Project):
+    first, second = lines(bank_in_form(own, "v3"))
+    assert (first["query_id"], first["title_query"], first["full_query"]) == ("q1", "first", "Why?\n\nBecause.")
+    entry = first["nugget_bank"]["What is A?"]
+    # A weight of 1.5 could be written and not be read back there.
+    assert "importance" not in entry and entry["metadata"]["exam_workbench"]["weight"] == 1.5
+    assert entry["question_id"] == hashlib.md5(b"What is A?").hexdigest()
+    assert entry["references"] == [{"doc_id": "d1"}, {"doc_id": "d2"}]
+    assert entry["creator"] == [{"is_human": True, "assessor_id": "bo"}]
+    assert len(first["nugget_bank"]) == 2 and set(first["claim_bank"]) == {"B is so", "What is A?"}
+    assert first["claim_bank"]["What is A?"]["importance"] == "failed"
+    assert second["nugget_bank"]["Null?"]["importance"] == 0
+    bank.save(own, [Question("q2/c", "q2", "Which one?", active=False)], "no avoid", "ann")
+    nuggets = [one for line in lines(bank_in_form(own, "nuggetizer")) for one in line["nuggets"]]
+    assert [one["importance"] for one in nuggets] == ["vital", "okay", "failed", "failed", "failed", "failed"]
+
+
+def test_exact_values_stand_before_those_of_the_form(project: Project):
+    ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
+    entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
+    take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
+    assert bank.questions(project) == [
+        Question("tea/x", "tea", "Which?", "choice", 0.3, False, "s", "a", ("a", "b")),
+    ]
+
+
+BAD_BANKS = [
+    ({"query_id": "q", "nugget_bank": 5}, "not-a-list"),
+    ({"query_id": "q", "nugget_bank": ["x"]}, "not-an-object"),
+    ({"query_id": "q", "nugget_bank": [{"answers": []}]}, "value-missing"),
+    ({"query_id": "q", "nugget_bank": [{"question": 1}]}, "not-a-text"),
+    ({"query_id": "q", "nugget_bank": [{"question": "a", "claim": "b"}]}, "two-texts"),
+    ({"query_id": "q", "nugget_bank": [ENTRY], "nuggets": []}, "two-banks"),
+    ({"nugget_bank": [ENTRY]}, "value-missing"),
+    ({"query_id": ["q"], "nugget_bank": [ENTRY]}, "invalid-id"),
+    ({"query_id": "q", "title_query": {}, "nugget_bank": [ENTRY]}, "not-a-text"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "query_id": "p"}]}, "question-of-two-queries"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": 10**40}]}, "weight-out-of-range"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": "9" * 400}]}, "weight-out-of-range"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": "NaN"}]}, "weight-out-of-range"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": [1]}]}, "not-a-number"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": "urgent"}]}, "not-a-number"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "importance": True}]}, "not-a-number"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "answers": 3}]}, "not-a-list"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "answers": [3]}]}, "not-a-text"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "references": [{}]}]}, "id-missing"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "creator": ["ann"]}]}, "not-an-object"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "sub_nuggets": "x"}]}, "not-a-list"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": 1}}]}, "not-an-object"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"weight": "x"}}}]}, "not-a-number"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"active": 1}}}]}, "not-a-flag"),
+    ({"query_id": "q", "metadata": {"exam_workbench": {"subtopics": 1}}, "nugget_bank": [ENTRY]}, "not-a-list"),
+    ({"query_id": "q", "nugget_bank": []}, "nothing-found"),
+]
+
+
+def refuse(project: Project, kind: str, content: object, said: str, **options: Any) -> None:
+    """Check that a file is refused for one thing."""
+    with pytest.raises(FileError) as caught:
+        raise AssertionError(f"not refused: {content}, {take(project, kind, content, **options)}")
+    assert coded(caught.value.problems[0]) == said, str(caught.value)
+
+
+def test_a_bank_that_is_not_in_form_changes_nothing(project: Project):
+    before = snapshot(project)
+    for row, code in BAD_BANKS:
+        # The line before is sound, except for a file in which nothing is found.
+        given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
+        refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
+    refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
+    assert snapshot(project) == before
+
+
+TOPIC = {"request_id": "7", "title": "tea", "problem_statement": "Why bitter?", "background": "A beginner.\n\nAsks."}
+
+
+def test_topics_come_back_the_same(project: Project):
+    plain = {"request_id": "8", "title": "coffee"}
+    done = take(project, "queries", [{**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900}, plain])
+    assert queries_of(project) == [Query("7", "tea", "Why bitter?\n\nA beginner.\n\nAsks."), Query("8", "coffee")]
+    assert "unknown-field" in {note.code for note in done.notes}
+    assert lines(queries_jsonl(project, as_topics=True)) == [TOPIC, plain]
+    take(project, "queries", queries_jsonl(project, as_topics=True))
+    take(project, "queries", queries_jsonl(project))
+    assert len(queries_of(project)) == 2
+    refuse(project, "queries", [plain, {**TOPIC, "topic_id": "9"}], "file.jsonl:2 differing-ids")
+
+
+def assigned(run: str, qid: str, text: str, *nuggets: tuple[str, str, str | None]) -> dict[str, Any]:
+    found = [{"text": t, "importance": i, "assignment": a} for t, i, a in nuggets]
+    return {"query": f"about {qid}", "qid": qid, "answer_text": text, "run_id": run, "nuggets": found}
+
+
+ASSIGNED = [
+    assigned(
+        "one",
+        "q1",
+        "A and some B.",
+        ("A is", "vital", "support"),
+        ("B is", "vital", "partial_support"),
+        ("C is", "okay", "support"),
+        ("D is", "okay", "not_support"),
+        ("E is", "failed", "partial_support"),
+    ),
+    assigned("one", "q2", "Nothing.", ("F is", "okay", "partial_support"), ("G is", "okay", "not_support")),
+    assigned(
+        "two",
+        "q1",
+        "B alone.",
+        ("A is", "vital", "not_support"),
+        ("B is", "vital", "support"),
+        ("C is", "okay", "not_support"),
+        ("D is", "okay", "not_support"),
+        ("E is", "failed", "not_support"),
+    ),
+]
+
+
+def test_the_scores_of_nuggetizer():
+    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2 in part.
+    support = {"not_support": 0, "partial_support": 1, "support": 2}
+    nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
+    scores = nugget_scores(nuggets)
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
+    # Without a vital nugget the share is 0, and an okay one counts in full.
+    scores = nugget_scores([(False, 1), (False, 0)])
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
+    assert nugget_scores([]) == nugget_scores([(True, 0)])
+
+
+def test_assignments_become_grades_of_an_imported_grader(project: Project):
+    done = take(project, "graded", ASSIGNED, source="nuggetizer")
+    assert (done.counts["new grades"], done.counts["runs"], done.counts["questions"]) == (12, 2, 7)
+    version = bank.latest_version(project)
+    again = take(project, "graded", ASSIGNED, source="nuggetizer")
+    assert again.counts.get("new grades", 0) == 0 and bank.latest_version(project) == version
+    assert [(q.text, q.kind, q.weight, q.active) for q in bank.questions(project)[3:6]] == [
+        ("D is", "nugget", 0.5, True),
+        ("E is", "nugget", 1.0, False),
+        ("F is", "nugget", 0.5, True),
+    ]
+    policy = Policy(grader="imported: nuggetizer")
+    rows = {row.run: row for row in nugget_board(project, policy)}
+    assert (rows["one"].queries, rows["one"].nuggets, rows["two"].queries) == (2, 7, 1)
+    one, two = rows["one"].scores, rows["two"].scores
+    assert (one.strict_vital, one.strict_all) == ((1 / 2 + 0) / 2, (2 / 5 + 0) / 2)
+    assert (one.vital, one.all) == ((1.5 / 2 + 0) / 2, (3 / 5 + 0.5 / 2) / 2)
+    assert (two.strict_vital, two.strict_all, two.vital, two.all) == (1 / 2, 1 / 5, 1 / 2, 1 / 5)
+    # With the weights 1 and .5, coverage is another number: the top of the scale answers.
+    scores = leaderboard(project, "EXAM-Cover@20", "exam", policy).scores
+    assert scores == {"one": pytest.approx((1.5 / 3 + 0) / 2), "two": pytest.approx((1 / 3 + 0) / 2)}
+    # The bank's own weights and wordings stay when assignments come later.
+    edited = [Question(q.question_id, q.query_id, q.text, q.kind, 3.0) for q in bank.questions(project)]
+    bank.save(project, edited, "weights", "ann")
+    take(project, "graded", ASSIGNED, source="other")
+    assert bank.questions(project) == edited
+
+
+def test_assignments_of_passages(project: Project):
+    nuggets = [{"text": "A is", "importance": "vital", "assignment": "support", "reasoning": "It says so."}]
+    row = {"text": "about a", "qid": "q1", "candidate_text": "A it is.", "docid": "d1", "nuggets": nuggets}
+    done = take(project, "graded", [row, {**row, "nuggets": [{"text": "B is", "importance": "okay"}, *nuggets]}])
+    assert done.counts["new grades"] == 1 and "nugget-unassigned" in {note.code for note in done.notes}
+    assert project.rows("SELECT text, raw, rating FROM grades JOIN passage_texts ON text_key = passage_text_key") == [
+        ("A it is.", "It says so.", 2)
+    ]
+    assert queries_of(project) == [Query("q1", "about a")]
+    with refusal("no-grades", "imported: file"):
+        nugget_board(project, Policy())
+
+
+def a_grade(**more: Any) -> dict[str, Any]:
+    row = {"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?", "grade": 4, "reasoning": "r"}
+    return row | {"confidence": 0.5, "addressed_quote": "so"} | more
+
+
+RESPONSE = {"query_id": "q1", "run": "sys", "topic": "about q1", "text": "It is so."}
+
+
+def test_grades_of_responses_and_passages(project: Project):
+    take(project, "responses", RESPONSE)
+    long = " ".join(f"Sentence number {n} has some words in it." for n in range(40))
+    take(project, "responses", {**RESPONSE, "run": "long", "text": long})
+    asked = [Question("q1/x", "q1", "Why?", kind="nugget", weight=2.0), Question("q1/y", "q1", "When?")]
+    bank.save(project, asked, "made", "ann")
+    hashed = hashlib.md5(b"Why?").hexdigest()
+    rows = [
+        a_grade(nugget_id=hashed),
+        a_grade(nugget_id="q1/x", question=None, run_id="long", grade=2.0),
+        a_grade(nugget_id="q1/y", question=None, grade=1),
+        a_grade(nugget_id="n2", question="How?", grade=None, confidence=None),
+    ]
+    done = take(project, "graded", rows, "panel.jsonl")
+    assert (done.counts["new grades"], done.counts["failed"]) == (3, 1)
+    assert "grade-of-several-passages" in {note.code for note in done.notes}
+    assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/x", 2.0), ("q1/y", 1.0), ("n2", 1.0)]
+    found = project.rows(
+        "SELECT q.text, p.text, rating, round(confidence, 3), answer, raw, name FROM grades"
+        " JOIN graders USING (grader_key)"
+        " JOIN passage_texts p ON p.text_key = passage_text_key"
+        " JOIN question_texts q ON q.text_key = question_text_key ORDER BY rating"
+    )
+    assert found == [
+        ("When?", "It is so.", 1, 0.5, "so", "r", "imported: panel"),
+        ("Why?", long, 2, 0.5, "so", "r", "imported: panel"),
+        ("Why?", "It is so.", 4, 0.5, "so", "r", "imported: panel"),
+    ]
+    paragraphs = [
+        a_grade(doc_id="d1", passage="First.", paragraph_idx=0),
+        a_grade(doc_id="d1", passage="Second.", paragraph_idx=1, grade=0),
+        a_grade(doc_id="d2", passage="Only one.", paragraph_idx=0, grade=1),
+    ]
+    take(project, "graded", paragraphs, "docs.jsonl")
+    pooled = project.rows("SELECT passage_id FROM pool JOIN passages USING (passage_key) ORDER BY 1")
+    assert {("d1/0",), ("d1/1",), ("d2",)} <= set(pooled)
+
+
+def test_our_grades_go_out_and_come_back(project: Project, tmp_path: Path):
+    ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None}
+    fill(project, [Question("q1/a", "q1", "Why?")], ratings, {"sys": {"q1": ["p1", "p2"]}})
+    with refusal("no-grades"):
+        nugget_grades_jsonl(project, Policy(), of_passages=False)
+    (row,) = lines(nugget_grades_jsonl(project, Policy(), of_passages=True))
+    assert row | {"passage": ""} == {
+        "run_id": "sys",
+        "query_id": "q1",
+        "nugget_id": hashlib.md5(b"Why?").hexdigest(),
+        "question": "Why?",
+        "grade": 5,
+        "reasoning": "",
+        "confidence": None,
+        "addressed_quote": "",
+        "doc_id": "p1",
+        "passage": "",
+        "paragraph_idx": 0,
+    }
+    other = new_project(tmp_path / "other.duckdb")
+    take(other, "graded", row)
+    assert other.rows("SELECT passage_id, rating FROM grades, passages") == [("p1", 5)]
+    take(other, "responses", RESPONSE)
+    take(other, "graded", a_grade(), "panel.jsonl")
+    policy = Policy(grader="imported: panel")
+    (again,) = lines(nugget_grades_jsonl(other, policy, of_passages=False))
+    assert (again["run_id"], again["grade"], again["reasoning"], again["confidence"]) == ("sys", 4, "r", 0.5)
+    other.close()
+
+
+BAD_GRADES = [
+    (a_grade(grade=6), "invalid-rating"),
+    (a_grade(grade=10**40), "invalid-rating"),
+    (a_grade(grade=2.5), "invalid-rating"),
+    (a_grade(grade=True), "invalid-rating"),
+    (a_grade(grade="4"), "invalid-rating"),
+    (a_grade(confidence=1.5), "invalid-confidence"),
+    (a_grade(confidence="high"), "invalid-confidence"),
+    (a_grade(reasoning=["r"]), "not-a-text"),
+    (a_grade(question=5), "not-a-text"),
+    (a_grade(nugget_id=None, question=None), "id-missing"),
+    (a_grade(nugget_id="strange", question=None), "unknown-question"),
+    (a_grade(nugget_id="n1", question="Whence?"), "unknown-question"),
+    (a_grade(run_id="none"), "unknown-response"),
+    (a_grade(run_id=None), "value-missing"),
+    (a_grade(query_id=None), "value-missing"),
+    (a_grade(doc_id={"a": 1}), "invalid-id"),
+    (a_grade(passage=3), "not-a-text"),
+    (a_grade(nuggets=[]), "two-grades"),
+    ({"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?"}, "invalid-rating"),
+    ({"qid": "q1", "run_id": "sys", "nuggets": {}}, "not-a-list"),
+    ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": "yes"}]}, "unknown-assignment"),
+    ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": [1]}]}, "unknown-assignment"),
+    ({"qid": "q1", "run_id": "sys", "nuggets": [{"assignment": "support"}]}, "value-missing"),
+    (a_grade(grade=3), "contradicting-lines"),
+]
+
+
+def test_grades_that_are_not_in_form_change_nothing(project: Project):
+    take(project, "responses", RESPONSE)
+    bank.save(project, [Question("n1", "q1", "Why?")], "made", "ann")
+    before = snapshot(project)
+    for row, code in BAD_GRADES:
+        refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
+    docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
+    refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
+    news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
+    refuse(project, "graded", news, "file.jsonl:2 unknown-question")
+    refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
+    refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
+    assert snapshot(project) == before
+
+
+def fill_own(project: Project) -> None:
+    with project.transaction() as cursor:
+        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
+        add_queries(cursor, texts, replace=True)
+    bank.save(project, OWN, "made", "ann")
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    exam = shell_on(fill_own, tmp_path, monkeypatch, capsys)
+    assert exam("export", "bank", "--form", "v3", "-o", "bank.jsonl")[0] == 0
+    assert printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version") is None
+    assert exam("export", "queries", "--form", "autojudge", "-o", "topics.jsonl")[0] == 0
+    assert lines((tmp_path / "topics.jsonl").read_text())[0]["background"] == "Because."
+    exam.fails("options-exclude-each-other", "export", "queries", "--form", "v3", "-o", "x")
+    exam.fails("options-exclude-each-other", "export", "runs", "--form", "v3", "-o", "x")
+    exam.fails("form-without-place", "export", "bank", "--form", "ragtime26", "-o", "x")
+    (tmp_path / "judge.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ASSIGNED))
+    before = printed(exam("import", "graded", "judge.jsonl", "--preview", "--json"))["counts"]
+    assert printed(exam("import", "graded", "judge.jsonl", "--json"))["counts"] == before
+    rows = printed(exam("nugget-scores", "--json"))["runs"]
+    assert [(row["run"], row["nuggets"], row["strict_vital"]) for row in rows] == [("one", 7, 0.25), ("two", 5, 0.5)]
+    exam.fails("no-grades", "export", "nugget-grades", "-o", "x")
+    assert exam("export", "nugget-doc-grades", "-o", "docs.jsonl")[0] == 0
+    # Retired nuggets are not exported.
+    assert len((tmp_path / "docs.jsonl").read_text().splitlines()) == 10
+    assert printed(exam("import", "graded", "docs.jsonl", "--json"))["counts"]["new grades"] == 10
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_grader_without_assignments_has_no_such_scores(project: Project):
+    take(project, "responses", RESPONSE)
+    take(project, "graded", a_grade(), source="judgments")
+    with refusal("not-assignments", "imported: file"):
+        nugget_board(project, Policy(grader="imported: file"))
+    assert nugget_board(project, Policy()) == []
