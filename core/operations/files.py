@@ -219,7 +219,7 @@ def export(
         str | None,
         Option(
             help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge; leaderboard by query, with"
-            " its measures as .measures.yml beside it: the other forms.",
+            " its measures in a .measures.yml file: the other forms.",
             choices=[form for forms in FORMS_OF.values() for form in forms],
         ),
     ] = None,
