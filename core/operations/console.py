@@ -1,6 +1,6 @@
-"""What an operation shares with whoever runs it: where it prints, its files, and how it is stopped.
+"""Printing, files and stopping of operations, at a shell and in a server.
 
-At a shell it prints to the process and works on its files. In a server each request has a `Guest`.
+At a shell an operation prints to the process and works on its files. In a server each request has a `Guest`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ LONGEST_NAME = 50
 
 @dataclass
 class Guest:
-    """Somebody whose command this thread runs.
+    """A request that a server runs in this thread.
 
     Args:
-        project: the open project, as they have it.
-        author: under whom it is recorded what they do.
-        folder: a new one for their files; nothing outside it is read or written for them.
-        files: what they sent: by the words with which the command names each, where it is now.
-        background: whether a grading job goes on when the command has ended.
-        stopping: set where the command is to end.
-        stopped_by: who wants that, as a sentence; empty where it is themselves, as by Ctrl+C.
-        say: gets what the operation prints.
-        terminal: whether the person watches it on a terminal.
+        project: the open project, with the rights of the person.
+        author: name under which the person's actions are recorded.
+        folder: a new folder for the files of the request. No other file is read or written.
+        files: files that were sent, by their names in the request.
+        background: whether a grading job continues after the operation has ended.
+        stopping: set if the operation has to end.
+        stopped_by: the cause as a sentence; empty if the person stopped it, for example with Ctrl+C.
+        say: receives the printed output.
+        terminal: whether the person sees it on a terminal.
     """
 
     project: Project
@@ -58,14 +58,14 @@ class Guest:
     say: Callable[[Stream, bytes], None] = lambda stream, content: None
     terminal: bool = False
     hand_over: Callable[[], None] = lambda: None
-    """Waits until the files that the command has written are in their places, if its caller says so."""
+    """Waits until the shell has put the written files in their places."""
     outputs: dict[str, Path] = field(default_factory=dict)
-    """What the command may write: by the words that name each."""
+    """Files that the operation may write, by their names in the request."""
     absent: dict[str, Path] = field(default_factory=dict)
-    """What it asks for and was not sent, likewise: nothing is there."""
+    """Files that were not sent, by their names in the request. Nothing is at these paths."""
 
     def check_stopped(self) -> None:
-        """End the command here, once, where it is to end.
+        """End the operation at this point if it has to end.
 
         Raises:
             KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, where that is
@@ -76,14 +76,14 @@ class Guest:
             raise KeyboardInterrupt(self.stopped_by)
 
     def place(self, name: str, written: bool) -> Path:
-        """Where a file lies that the command names; somewhere empty where it was not sent."""
+        """The path of a file of the request. Nothing is there if the file was not sent or is not written yet."""
         if not written and name in self.files:
             return self.files[name]
         known, kind = (self.outputs, "written") if written else (self.absent, "absent")
         if name not in known:
             folder = self.folder / f"{kind}-{len(known)}"
             folder.mkdir()
-            # Its end says what kind of file it is. No system takes names of any length, and the engine not every sign.
+            # The ending tells the kind of file. Systems limit the length of names, and the engine limits characters.
             plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
             known[name] = folder / (plain if plain not in ("", "..") else "file")
         return known[name]
@@ -93,13 +93,13 @@ _guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
 
 
 def guest() -> Guest | None:
-    """Whose command this thread runs in a server; None in a process of its own."""
+    """The request that this thread runs in a server; None at a shell."""
     return _guest.get()
 
 
 @contextmanager
 def hosting(one: Guest) -> Iterator[None]:
-    """Let this thread run a command of somebody until the block ends."""
+    """Run a request in this thread until the block ends."""
     token = _guest.set(one)
     try:
         yield
@@ -108,7 +108,7 @@ def hosting(one: Guest) -> Iterator[None]:
 
 
 def pause(seconds: float) -> None:
-    """Wait; the command of a guest ends meanwhile where it is to end.
+    """Wait. A request in a server can be stopped meanwhile.
 
     Raises:
         KeyboardInterrupt: as `Guest.check_stopped`.
@@ -121,9 +121,9 @@ def pause(seconds: float) -> None:
 
 
 def close_unfinished(project: Project) -> None:
-    """Mark jobs whose process died; in a server, which did so when it opened the project, others are under way."""
+    """Mark jobs whose process died. A server did so when it opened the project, and its other jobs are running."""
     if guest() is None:
-        # What only reads need not wait for all that grades.
+        # Operations that only read do not need it.
         from ..project import close_interrupted
 
         close_interrupted(project)

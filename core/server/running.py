@@ -1,4 +1,4 @@
-"""Running an operation for a request, on a project that is open here."""
+"""Run operations for requests, on projects that are open in this server."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ _under_way: set[Running] = set()
 
 
 def stop_commands() -> None:
-    """End all commands that are under way, as Ctrl+C would: a server that ends waits for its answers."""
+    """Stop all running operations as Ctrl+C does. A server that ends waits for its answers."""
     for command in list(_under_way):
         command.stop("The server was stopped.")
 
 
 @dataclass
 class Asked:
-    """An operation that somebody asked for.
+    """A request for an operation.
 
     Args:
         given: the values of the request.
-        project: as they have it.
-        author: under whom they are recorded.
-        as_json: whether the result is wanted as JSON, if it has that form.
-        owner: whether they are whoever the project's file belongs to, at a shell of this computer.
-        terminal: whether they watch it on a terminal.
-        background: whether a grading job goes on when the operation has ended.
-        named: the path by which a shell names the project.
-        folder: holds their files; deleted at the end.
-        files: by the names that they have in the request.
+        project: the open project, with the rights of the person.
+        author: name under which the person's actions are recorded.
+        as_json: whether the result is returned as JSON if it has that form.
+        owner: whether the owner of the project's file asks, at a shell of this computer.
+        terminal: whether the person sees the output on a terminal.
+        background: whether a grading job continues after the operation has ended.
+        named: the path by which the shell names the project.
+        folder: a folder for the files of the request; deleted at the end.
+        files: files that were sent, by their names in the request.
     """
 
     operation: Operation
@@ -68,16 +68,16 @@ class Asked:
 
 
 class Running:
-    """A command under way in a thread of its own.
+    """An operation that runs in a thread of its own.
 
     Args:
-        say: is told what it prints, as it does.
-        ended: is told its exit code, and the files that it wrote by the words that named them, which are gone after.
-        give: is told such files before the command is recorded; `placed` has to follow. None if the caller cannot say.
+        say: receives the printed output.
+        ended: receives the exit code and the written files, which are deleted afterwards.
+        give: receives written files before they are recorded; a call of `placed` has to follow. None without a shell.
 
     Attributes:
-        broken: whether it failed by a fault of the program, which is in the log.
-        error: why it failed; None if it did not, or was stopped.
+        broken: whether it failed by a fault of the program. The log has the fault.
+        error: the error that ended it; None if it succeeded or was stopped.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class Running:
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
     def stop(self, by: str = "") -> None:
-        """End it as Ctrl+C would, at its next step.
+        """Stop it at its next step, as Ctrl+C does.
 
         Args:
-            by: who wants that, as a sentence; empty where it is whoever gave the command.
+            by: the cause as a sentence; empty if the person stopped it.
         """
-        # Whoever waits for the answer of a server that ends is gone a moment later: that is no other reason.
+        # A client of a server that ends disconnects a moment later. That is no second cause.
         self.guest.stopped_by = self.guest.stopped_by or by
         self.guest.stopping.set()
         self._placed.set()
 
     def placed(self) -> None:
-        """Go on: the files that `give` was told are in their places."""
+        """Continue: the files that `give` received are in their places."""
         self._placed.set()
 
     def _hand_over(self) -> None:
@@ -137,6 +137,9 @@ class Running:
             with hosting(self.guest), recorded_as(asked.author), acting(OWNER if asked.owner else VISITOR):
                 code = self._code()
             self._ended(code, self._files())
+        except KeyboardInterrupt:
+            # It was stopped once more while it printed that it was stopped.
+            self._ended(1, {})
         except Exception as error:
             self.broken = True
             _log.error("a command failed: %s", error, exc_info=error)
