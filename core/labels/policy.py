@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Project
+from ..project import Project, as_act
 from ..types import MAX_RATING
 from .rules import LabelRule, parse_rule
 
@@ -79,6 +79,7 @@ class Policy:
         return asdict(self)
 
 
+@as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
     """The min judgment of a project if none is chosen: that of the collection that it imported last, else 1."""
     stored = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_MIN_JUDGMENT])

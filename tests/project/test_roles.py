@@ -25,6 +25,7 @@ from exam_workbench.leaderboard import (
     inspect_query,
     leaderboard,
     leaderboard_per,
+    nugget_board,
     official_board,
     per_query_scores,
 )
@@ -276,6 +277,8 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "find_grader": lambda p: find_grader(p, None),
     "succession": lambda p: succession(p),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
+    "nugget_board": lambda p: nugget_board(p, Policy()),
+    "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 
 
