@@ -186,8 +186,11 @@ def main(check: bool) -> None:
         return
     built = ROOT / "docs" / "build" / "commands.md"
     built.parent.mkdir(exist_ok=True)
-    for path, text in {**stale, built: reference()}.items():
+    for path, text in stale.items():
         path.write_text(text, encoding="utf-8")
+    # The commands are made from the table, so the reference comes last.
+    built.write_text(reference(), encoding="utf-8")
+    for path in (*stale, built):
         click.echo(f"Written: {path.relative_to(ROOT)}")
 
 

@@ -32,7 +32,7 @@ class Description:
         help: what it does, in sentences; the first is the summary.
         at_shell: whether it works on files of a computer, and so at a shell of this computer alone.
         opens: whether it opens the project whatever the values of its request are.
-        may_read: whether it leaves the project as it is with some values at least.
+        reads: whether it leaves the project as it is, whatever the values of its request are.
         has_json: whether its result is also printed as JSON.
         not_json: parameters that ask for another form than JSON.
         parameters: all values of its request, in the order of the help.
@@ -42,7 +42,7 @@ class Description:
     help: str
     at_shell: bool
     opens: bool
-    may_read: bool
+    reads: bool
     has_json: bool
     not_json: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -71,7 +71,7 @@ def table_of(operations: Sequence[Operation]) -> str:
     records = (
         {
             "name": one.name, "help": one.help, "at_shell": one.at_shell, "opens": "project" in one.request.special,
-            "may_read": one.may_read, "has_json": one.has_json, "not_json": one.not_json,
+            "reads": one.always_reads, "has_json": one.has_json, "not_json": one.not_json,
             "parameters": list(map(_record_of, one.parameters)),
         }
         for one in operations

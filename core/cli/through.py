@@ -70,7 +70,7 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         lines: Lines = queue.SimpleQueue()
 
         # What only reads is asked for by its address.
-        reads = operation.may_read and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
+        reads = operation.reads and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
         # File names in a form are escaped, each server in its own way. So the real names travel as a value.
         names = {str(at): name for at, (_, name, _) in enumerate(files)}
         parts: list[Any] = [("", (None, json.dumps(names))), *((name, (None, value)) for name, value in values)]

@@ -83,6 +83,11 @@ class Operation:
         return self.only_reads is not _never
 
     @property
+    def always_reads(self) -> bool:
+        """Whether it leaves the project as it is, whatever the values are."""
+        return self.only_reads is _always
+
+    @property
     def has_json(self) -> bool:
         """Whether its result is also printed as JSON."""
         returned = get_type_hints(self.run).get("return")

@@ -20,7 +20,7 @@ from ..project import current_author
 from . import requests
 from .answering import shell_of, steer, streamed, whole
 from .grading import job, steer_job
-from .guarding import Visitor, guarded
+from .guarding import NotReading, Visitor, guarded
 from .running import Asked
 
 PREFIX = "/api/v1"
@@ -162,6 +162,8 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
     author = visitor.name or current_author()
     if request.method == "GET":
         given = requests.checked(operation, requests.from_query(request))
+        if not operation.only_reads({one.name: given.get(one.name, one.default) for one in operation.parameters}):
+            raise NotReading(operation.name)
         return Asked(operation, given, visitor.project, author, owner=visitor.owner)
     pairs, files = await requests.from_body(request)
     names = {name for name, _ in pairs}
@@ -192,12 +194,7 @@ async def _unknown(request: Request, visitor: Visitor) -> Response:
     path = request.path_params["path"]
     known = find_operation(path.replace("/", " "))
     if known is not None and not known.at_shell and request.method == "GET":
-        told = {
-            "code": "not-a-reading-command",
-            "message": f"The command {path} changes data, so GET is not allowed.",
-            "hint": f"Use POST {PREFIX}/{path}.",
-        }
-        return JSONResponse(told, 405, {"Allow": "POST"})
+        raise NotReading(known.name)
     if known is not None and known.at_shell:
         raise InputError(
             "needs-a-shell",

@@ -30,6 +30,17 @@ class Unknown(WorkbenchError):
     """Somebody shows no token, or one that opens nothing here."""
 
 
+class NotReading(WorkbenchError):
+    """A GET request for an operation that changes data."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "not-a-reading-command",
+            f"The command {name} changes data with these values, so GET is not allowed.",
+            f"Use POST /api/v1/{name.replace(' ', '/')}.",
+        )
+
+
 class TooMuch(WorkbenchError):
     """A request that is larger than allowed."""
 
@@ -163,6 +174,7 @@ def check_size(headers: Mapping[str, str]) -> None:
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
     (Unknown, 401),
     (NotAllowed, 403),
+    (NotReading, 405),
     (TooMuch, 413),
     (TooOften, 429),
     (InputError, 400),
@@ -199,5 +211,5 @@ def guarded(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callab
 
 def _told(error: WorkbenchError) -> JSONResponse:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "60"} if status == 429 else None
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"}, 429: {"Retry-After": "60"}}.get(status)
     return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)

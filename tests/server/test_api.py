@@ -167,7 +167,11 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     for method, path, body in asked:
         status, content = api.ask(method, f"/api/v1/{path}", token, body)
         assert 400 <= status < 500 and json.loads(content)["message"], (path, status, content)
-    assert api.ask("GET", "/api/v1/judge/set", token)[0] == 405
+    before = api.get("pool", token)
+    for path in ("judge/set", "pool?depth=3", "vectors?drop=true"):
+        status, content = api.ask("GET", f"/api/v1/{path}", token)
+        assert (status, json.loads(content)["code"]) == (405, "not-a-reading-command")
+    assert api.get("pool", token) == before
     size = {"Content-Length": str(1 << 60)}
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
 
