@@ -33,7 +33,7 @@ Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 
 
 class _Unread(Exception):
-    """Nobody reads on what is printed, as behind `head`; the same command without a server ends there."""
+    """The reader of the output has ended, for example `head`. The command ends too, as it does without a server."""
 
 
 def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str) -> int:

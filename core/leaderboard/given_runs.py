@@ -20,8 +20,6 @@ from ..project import Project
 from ..text import first_few
 from ..types import Question
 
-_untyped: Any = ir_measures
-
 
 class _MeanOfKnown(ir_measures.MeanAgg):
     """The mean over the queries that have a value."""

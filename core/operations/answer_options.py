@@ -7,33 +7,28 @@ from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from ..errors import GradingError
-from ..graders import APIS, BACK_ENDS, DTYPES, acting, naming
+from ..graders import acting, naming
 from ..grading import PriceTag
 from ..jobs import Extent, Progress
 from ..labels import usual_min_judgment
 from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
 from .console import counted
 from .describing import Gathered, Option
+from .grader_options import Api, BackEnd, BaseUrl, Dtype, ModelName
 from .output import Output
 from .patience import Patience
 from .progress import ProgressLines
 
-MODEL = ("model", "back_end", "base_url", "key_variable", "revision", "dtype", "api")
-
 
 def _model(
     *,
-    model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
-    back_end: Annotated[
-        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
-    ] = None,
-    base_url: Annotated[
-        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
-    ] = None,
+    model: ModelName = None,
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
     key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's API key.")] = None,
     revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")] = None,
-    dtype: Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)] = None,
-    api: Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)] = None,
+    dtype: Dtype = None,
+    api: Api = None,
 ) -> dict[str, str]:
     given = {
         "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
@@ -47,7 +42,7 @@ ModelOptions = Annotated[dict[str, str], Gathered(_model)]
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
-    """Let the operation use the key that its caller named, until the block ends."""
+    """Allow the operation to use the key that the settings name, until the block ends."""
     return acting(naming(settings.get("base_url"), settings.get("key_variable")))
 
 

@@ -84,7 +84,7 @@ def cancel_all(
 
 
 def _follow(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
-    """Look at the batches of jobs once, or until nothing is left to wait for.
+    """Check the batches of jobs once, or until all are finished.
 
     Args:
         nothing: the result if there are no jobs.

@@ -8,13 +8,13 @@ from typing import Annotated, Any, cast
 from .. import bank
 from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from ..errors import GradingError, InputError
-from ..graders import BACK_ENDS
 from ..grading import KINDS, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
 from ..project import Project, current_author
 from .answer_options import may_use_key
 from .console import counted
 from .describing import Argument, Gathered, Option
+from .grader_options import BackEnd, BaseUrl
 from .opening import Opening
 from .output import Output
 from .patience import Patience
@@ -25,12 +25,8 @@ from .registry import operation
 def _model(
     *,
     model: Annotated[str, Option(help="Name or folder of the model.")],
-    back_end: Annotated[
-        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
-    ] = None,
-    base_url: Annotated[
-        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
-    ] = None,
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
     key_variable: Annotated[
         str | None, Option(help="Environment variable with the endpoint's API key (default: by the address).")
     ] = None,

@@ -47,21 +47,29 @@ class GraderChoice:
         return {named.name: named}
 
 
+ModelName = Annotated[str | None, Option(help="Name or folder of the model.")]
+BackEnd = Annotated[
+    str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+]
+BaseUrl = Annotated[
+    str | None,
+    Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1."),
+]
+Api = Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)]
+Dtype = Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)]
+
+
 def _choice(
     *,
     grader_name: Annotated[
         str, Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.")
     ] = "embedding",
-    model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
-    back_end: Annotated[
-        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
-    ] = None,
-    base_url: Annotated[
-        str | None, Option(help="Address of an OpenAI-compatible endpoint, for example http://localhost:8000/v1.")
-    ] = None,
+    model: ModelName = None,
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
     prompt: Annotated[str | None, Option(help="Name of the prompt: see exam prompts list.")] = None,
-    api: Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)] = None,
-    dtype: Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)] = None,
+    api: Api = None,
+    dtype: Dtype = None,
     num_beams: Annotated[
         int | None, Option(help="Beams of a local model; 1: greedy search.", least=1, most=MOST_BEAMS)
     ] = None,
