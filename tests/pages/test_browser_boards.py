@@ -37,6 +37,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(rows).to_have_count(len(RUNS))
     row = page.locator(f"tr.system[data-run={run}]")
     row.hover()
+    expect(page.locator("tr.system.alike")).to_have_count(len(like))
     alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
     assert alike_now == like
 

@@ -91,7 +91,9 @@ def number_on(page: Page) -> str:
     box = page.locator(SHOWN)
     expect(box).to_be_visible(timeout=SOON)
     found = re.search(r"st-key-error-unforeseen-([0-9A-F]{6})", box.get_attribute("class") or "")
-    assert found is not None and found[1] in box.inner_text()
+    assert found is not None
+    # The box is drawn before the text in it.
+    expect(box).to_contain_text(found[1], timeout=SOON)
     return found[1]
 
 
@@ -111,6 +113,7 @@ def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_t
             assert error in line
             page.locator("[class*=st-key-try-again] button").click()
             expect(page.get_by_text("The part is whole.")).to_be_visible(timeout=SOON)
+            expect(page.locator(SHOWN)).to_have_count(0, timeout=SOON)
         page.get_by_role("button", name="Refuse the click").click()
         expect(page.locator("[class*=st-key-error-empty-note]")).to_be_visible(timeout=SOON)
         expect(page.get_by_text("Say why.")).to_be_visible()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
@@ -228,6 +228,7 @@ def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
         assert not chromium_page.evaluate(TOO_WIDE), screen
     go_to(chromium_page, f"{server.address}/passages?project=shortcodes")
     heading = chromium_page.get_by_role("heading", level=2).first
+    expect(heading).to_contain_text("q1")
     assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
     assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
 
