@@ -81,11 +81,15 @@ loads: $(VENV)/.installed-dev ## every file of tests can be loaded
 imports: $(VENV)/.installed-dev ## who may import whom
 	$(BIN)/lint-imports
 
-docs-check: $(VENV)/.installed-dev ## the generated tables of the documentation are current
+# Material for MkDocs prints an advertisement for its successor otherwise.
+docs docs-check: export NO_MKDOCS_2_WARNING := 1
+docs-check: $(VENV)/.installed-dev ## generated files are current, and every link of the documentation site works
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/mkdocs build --quiet --strict
 
-docs: $(VENV)/.installed-dev ## build the reference of commands, refresh the generated tables
+docs: $(VENV)/.installed-dev ## refresh the generated files, and build the documentation site in docs/build/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/mkdocs build --quiet --strict
 
 format: $(VENV)/.installed-dev ## format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .

@@ -16,15 +16,18 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import exam_workbench
 from exam_workbench import __version__
 from exam_workbench.cli import cli
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.export import EXPORTS
 from exam_workbench.project import ACTS
+from exam_workbench.server.api import made_api
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")})
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +46,31 @@ def test_generated_tables_are_current(generate: ModuleType) -> None:
 
 
 def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType) -> None:
-    page = generate.reference()
+    page = generate.commands_page()
     assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
     for command in (["activity"], ["export", "qrels"]):
         printed = CliRunner().invoke(cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH)
         assert printed.output.strip() in page
+
+
+def test_the_built_reference_has_every_operation_and_every_route(generate: ModuleType) -> None:
+    page = generate.api_page()
+    routes = [
+        f"{method.upper()} {path}" for path, methods in made_api().openapi()["paths"].items() for method in methods
+    ]
+    assert [route for route in routes if f"## {route}\n" not in page] == []
+    missing = [
+        operation.name
+        for operation in every_operation()
+        if f"/{operation.name.replace(' ', '/')}\n" not in page and f"`exam {operation.name}`" not in page
+    ]
+    assert missing == []
+
+
+def test_the_built_reference_has_the_names_of_the_python_package(generate: ModuleType) -> None:
+    page = generate.python_page()
+    assert [name for name in exam_workbench.__all__ if f"## ew.{name}\n" not in page] == []
+    assert all(f"### project.{name}\n" in page for name in ("add", "grade", "labels", "leaderboard", "correlate"))
 
 
 def test_every_command_has_a_summary_and_every_module_says_what_it_is_for(generate: ModuleType) -> None:
@@ -62,22 +85,32 @@ def test_every_operation_and_every_screen_belongs_to_an_act_that_a_role_is_neede
     assert {name for rule in ACTS.values() for name in rule.screens} == set(screens.SCREENS)
 
 
-def test_check_names_the_page_that_is_out_of_date_and_leaves_it(
+def test_a_committed_page_has_marks_and_the_site_has_the_tables(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = tmp_path / "docs" / "page.md"
-    page.parent.mkdir()
-    page.write_text("before\n<!-- generated:words -->\nold\n<!-- /generated -->\nafter\n")
+    page = tmp_path / "docs" / "guides" / "page.md"
+    page.parent.mkdir(parents=True)
+    page.write_text(
+        "before\n<!-- generated:words -->\nold\n<!-- /generated -->\n"
+        "[setup](../../CONTRIBUTING.md#set-up), [code](../../setup.py), [pages](../build.md)\n"
+    )
+    (tmp_path / "CONTRIBUTING.md").touch()
+    (tmp_path / "setup.py").touch()
     monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "GENERATORS", {"words": lambda: "new"})
+    monkeypatch.setattr(generate, "TABLES", {"words": lambda: "new"})
 
     checked = CliRunner().invoke(generate.main, ["--check"])
-    assert (checked.exit_code, "docs/page.md" in checked.output) == (1, True)
+    assert (checked.exit_code, "docs/guides/page.md" in checked.output) == (1, True)
     assert "old" in page.read_text() and not (tmp_path / "docs" / "build").exists()
 
     assert CliRunner().invoke(generate.main, []).exit_code == 0
-    assert page.read_text() == ("before\n<!-- generated:words -->\n\nnew\n\n<!-- /generated -->\nafter\n")
-    assert (tmp_path / "docs" / "build" / "commands.md").exists()
+    assert "old" not in page.read_text() and "new" not in page.read_text()
+    built = tmp_path / "docs" / "build" / "pages"
+    assert (built / "guides" / "page.md").read_text() == (
+        "before\n<!-- generated:words -->\n\nnew\n\n<!-- /generated -->\n"
+        "[setup](../contributing.md#set-up), code, [pages](../build.md)\n"
+    )
+    assert all((built / place).exists() for place in generate.REFERENCE)
     assert CliRunner().invoke(generate.main, ["--check"]).exit_code == 0
 
 
@@ -116,7 +149,7 @@ def unknown_in(words: Sequence[str]) -> str | None:
     return next((option for option in options if option not in known), None)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_commands_in_the_documentation_exist_with_their_options(page: Path) -> None:
     calls = calls_in(page.read_text(encoding="utf-8"))
     assert {" ".join(words): unknown for words in calls if (unknown := unknown_in(words))} == {}
@@ -152,10 +185,12 @@ def test_every_dependency_has_its_reason_and_licence_and_no_other_is_listed() ->
     assert [row[0] for row in rows if len(row) != 3 or not all(row)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page: Path, generate: ModuleType) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    built = {(ROOT / "docs" / place).resolve() for place in generate.REFERENCE}
+    targets = {link: (page.parent / link).resolve() for link in links}
+    assert [link for link, target in targets.items() if not target.exists() and target not in built] == []
 
 
 @pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md"])
