@@ -149,7 +149,7 @@ def leaderboard_of_files(
             raise InputError(
                 "invalid-value",
                 f"A value has the wrong type for its column: {first_line(error)}.",
-                "See docs/scale.md for the types.",
+                "See docs/how-to/scale-out.md for the types.",
             ) from error
         labels = int(engine.execute("SELECT count(*) FROM labels").fetchall()[0][0])
         if not labels:
