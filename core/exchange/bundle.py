@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ..errors import InputError, ProjectError
 from ..labels import Policy, overrides
 from ..leaderboard import Leaderboard, leaderboard
-from ..project import Project, log, rankings
+from ..project import Project, log, rankings, visible
 from ..project import record as record_act
 from ..tables import csv_text, disarmed
 from .exporting import bank_csv, bank_jsonl, board_latex
@@ -82,7 +82,7 @@ _README = "README.txt"
 def bundled(project: Project) -> dict[int, dict[str, int | None]]:
     """What the bundles have that were made: bytes by file by publication; None where they were not recorded."""
     found: dict[int, dict[str, int | None]] = {}
-    for (text,) in project.rows(_MADE, [_ACT]):
+    for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]):
         detail = json.loads(text)
         if detail.get("publication") is not None:
             sizes = detail.get("bytes") or {}
@@ -116,7 +116,7 @@ def bundle_again(
     """
     publication = Publication(manifest, remade(project, manifest))
     number = manifest["publication"]
-    acts = (json.loads(text) for (text,) in project.rows(_MADE, [_ACT]))
+    acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]))
     recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
@@ -148,7 +148,7 @@ def bundle_again(
 
 
 _QRELS_ONLY = "Reproduce only the qrels: exam export qrels --manifest FILE -o OUT"
-_MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
+_MADE = "SELECT detail FROM {} WHERE act = ? ORDER BY activity_key"
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:

@@ -153,7 +153,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
         ]
 
     try:
-        return project.read(look, whole=True)
+        return project.read(look)
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
         told = f"the check failed ({reason.removesuffix('.')})"

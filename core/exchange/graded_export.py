@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..bank import questions
 from ..catalogue import graders
 from ..grading import NO_USABLE_RATING
-from ..project import Project, queries_of
+from ..project import Project, queries_of, visible
 from ..types import (
     SEPARATOR,
     GradeColumns,
@@ -119,7 +119,7 @@ def _judgments(project: Project, members: Mapping[int, str], source: str | None)
     return [
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
-            "SELECT query_key, passage_id, value FROM judgments JOIN sources USING (source_key)"
+            f"SELECT query_key, passage_id, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
             " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
             f" WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",

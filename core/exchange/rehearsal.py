@@ -50,7 +50,7 @@ def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterat
     with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
         # The copy goes as it is: to put its log into it at the end would be in vain.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
-        with project.cursor(whole=True) as cursor:
+        with project.cursor() as cursor:
             cursor.execute("BEGIN")
             _copy(cursor, copy, tables)
             cursor.execute("ROLLBACK")

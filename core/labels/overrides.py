@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..bank import latest_version
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, as_name, check_undecided, log
+from ..project import Cursor, Project, as_name, check_undecided, log, visible
 from ..text import clean_text
 from ..types import RATINGS
 
@@ -156,7 +156,7 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     ).fetchall()[0][0]
     if not done:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
     log(cursor, author, "withdraw override", override=key)
 
@@ -170,7 +170,7 @@ def confirm(project: Project, key: int, author: str) -> None:
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
     if not found.stale:
         raise InputError("override-counts-already", f"Override {key} already counts: its question was not reworded.")
@@ -195,7 +195,8 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             # A question that came after the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false),"
             " override_key IN (SELECT override_key FROM held_overrides)"
-            " FROM overrides o JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            f" FROM {visible(project, 'overrides')}"
+            " o JOIN questions USING (question_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
             " JOIN question_texts was ON was.text_key = o.question_text_key"
             " LEFT JOIN question_texts now ON now.text_key = r.text_key"

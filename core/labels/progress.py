@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import Project
+from ..project import Project, visible
 from .basis import Basis
 from .labels import label_pairs, pooled_labels, pooled_passages
 from .ratings import GRADED, graded_pairs, overriding
@@ -86,7 +86,7 @@ def _progress(project: Project, base: Basis) -> Progress:
             base.parameters,
         )
         stale = project.value(
-            "SELECT count(*) FROM overrides o JOIN bank_at($version) r USING (question_key)"
+            f"SELECT count(*) FROM {visible(project, 'overrides')} o JOIN bank_at($version) r USING (question_key)"
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..labels import Policy, basis, graded_pairs
-from ..project import Project, as_act
+from ..project import Project, as_act, visible
 from .board import Leaderboard
 
 
@@ -109,7 +109,8 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             " LEFT JOIN wording w ON w.question_key = l.question_key"
             " LEFT JOIN question_texts qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
-            " LEFT JOIN (SELECT query_key, passage_key, value FROM judgments JOIN sources USING (source_key)"
+            f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible(project, 'judgments')}"
+            " JOIN sources USING (source_key)"
             "  WHERE name = $source) j ON j.query_key = r.query_key AND j.passage_key = r.passage_key"
             " WHERE r.rank <= $cutoff ORDER BY r.rank",
             base.parameters | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},

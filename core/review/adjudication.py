@@ -24,6 +24,7 @@ from ..project import (
     doubles_of,
     log,
     put_judgment,
+    visible,
     write_end,
 )
 from ..text import clean_text
@@ -86,9 +87,9 @@ _GIVEN = (
     " FROM doubles d JOIN queries USING (query_key) JOIN ("
     " SELECT p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
     "  NULL AS words, j.value::INTEGER AS value FROM double_people p JOIN sources s ON s.name = $prefix || p.name"
-    "  JOIN judgments j USING (source_key) WHERE p.present"
+    "  JOIN {judgments} j USING (source_key) WHERE p.present"
     " UNION ALL SELECT h.double_key, o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
-    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN overrides o USING (override_key)"
+    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN {overrides} o USING (override_key)"
     "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
     "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
     "  LEFT JOIN question_texts t ON t.text_key = r.text_key"
@@ -122,8 +123,9 @@ def _contested(project: Project, among: list[Double], query_id: str | None) -> l
     done = done_queries(project)
     given: dict[Place, dict[str, int]] = {}
     about: dict[Place, tuple[int, str, str | None]] = {}
+    sql = _GIVEN.format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
     for key, query, text, passage, question, words, name, value in project.rows(
-        _GIVEN, {"prefix": PREFIX, "version": latest_version(project)}
+        sql, {"prefix": PREFIX, "version": latest_version(project)}
     ):
         if key in mine and query_id in (None, query):
             given.setdefault((query, passage, question), {})[name] = value
@@ -187,7 +189,7 @@ def decide(
             raise InputError(
                 "decisions-missing",
                 f"Some assessors have not finished passage {one.passage_id} of query {one.query_id}.",
-                "Wait for them, or release them with exam double release.",
+                "Wait for them, or release them with exam assignments remove.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
             raise InputError(

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
-from ..project import PREFIX, SCALE, Project
+from ..project import PREFIX, SCALE, Project, visible
 from ..types import RATINGS
 
 Kind = Literal["judgments", "ratings"]
@@ -61,11 +61,11 @@ class BetweenPeople:
 
 _VALUES: Mapping[Kind, str] = {
     "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix) + 1) AS name,"
-    " value::INTEGER AS value FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+    " value::INTEGER AS value FROM {judgments} JOIN sources USING (source_key) JOIN queries USING (query_key)"
     " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
     # What was decided is nobody's own rating.
     "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
-    " arg_max(rating, override_key)::INTEGER AS value FROM overrides JOIN questions USING (question_key)"
+    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides} JOIN questions USING (question_key)"
     " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
     " AND override_key NOT IN (SELECT override_key FROM adjudications WHERE override_key IS NOT NULL)"
     " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
@@ -84,8 +84,9 @@ def between_people(project: Project, query_id: str | None = None) -> list[Betwee
 
 
 def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
+    given = _VALUES[kind].format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
     rows = project.rows(
-        f"WITH given AS ({_VALUES[kind]}) SELECT thing, name, value FROM given"
+        f"WITH given AS ({given}) SELECT thing, name, value FROM given"
         " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
         {"prefix": PREFIX, "query": query_id},
     )

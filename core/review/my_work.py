@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from ..bank import drafts, proposals
 from ..labels import Progress
-from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
+from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs, visible
 from ..text import how_many
 from .standing import at_a_glance, stale_overrides
 
@@ -202,7 +202,7 @@ def _judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:
     """How many pooled passages everybody judged here, by name and query id."""
     rows = project.rows(
-        "SELECT s.name, query_id, count(*) FROM judgments JOIN sources s USING (source_key)"
+        f"SELECT s.name, query_id, count(*) FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
         " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) GROUP BY ALL"
     )
     found: dict[str, dict[str, int]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ...errors import InputError, unknown_name
-from ...project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources
+from ...project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources, visible
 from ...text import first_few
 
 
@@ -158,7 +158,8 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     found: dict[str, dict[str, Read]] = {}
     for query_id, passage_id, text_key in project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
-        " SELECT query_key, passage_key, 0 AS place, -value AS position FROM judgments JOIN sources USING (source_key)"
+        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"
+        "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
         f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"

@@ -16,7 +16,7 @@ from ...leaderboard import (
     leaderboard,
     query_scores,
 )
-from ...project import Project
+from ...project import Project, visible
 from .rescoring import SystemChange, moves, rescored, shift_against
 
 
@@ -87,7 +87,7 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     behind = _behind_labels(project, base)
     texts = dict(
         project.rows(
-            "SELECT override_key, [question_text_key, passage_text_key] FROM overrides"
+            f"SELECT override_key, [question_text_key, passage_text_key] FROM {visible(project, 'overrides')}"
             " ANTI JOIN held_overrides USING (override_key)"
         )
         if base.overridden
@@ -123,7 +123,8 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
         f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
-        "  FROM overrides o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
+        f"  FROM {visible(project, 'overrides')}"
+        " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
         f"  JOIN places() t ON t.query_key = q.query_key AND {asks('t', 'r')}"
         "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...bank import latest_version
 from ...errors import InputError
-from ...project import Project
+from ...project import Project, visible
 from ...tables import csv_text
 from ...types import Act
 
@@ -93,18 +93,25 @@ class AlreadySettled(InputError):
         self.settling = settling
 
 
+# An override that resolved a case must still count: it may have been withdrawn, or its question reworded.
+_SETTLED = (
+    "(next_act IS NULL AND act <> 'reopen' AND (act <> 'override' OR coalesce(rating = ("
+    " SELECT o.rating FROM current_overrides o JOIN passages p ON p.text_key = o.passage_text_key"
+    " JOIN question_revisions r ON r.text_key = o.question_text_key"
+    " WHERE p.passage_key = s.passage_key AND r.question_key = s.touched_question_key AND r.version = ("
+    "  SELECT max(version) FROM question_revisions n WHERE n.question_key = s.touched_question_key)), false)))"
+)
 _CASES = (
     "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id, left_value, right_value,"
-    " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value,"
+    " act, reason, author, made_at, {settled}, touched.question_id, rating, source, value,"
     " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
-    " EXISTS (SELECT * FROM overrides o WHERE o.question_key = touched_question_key"
+    " EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
     "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
     # What is written in one transaction has one time.
-    " (SELECT count(*) FROM overrides o WHERE act = 'override' AND o.passage_key = s.passage_key"
+    " (SELECT count(*) FROM {overrides} o WHERE act = 'override' AND o.passage_key = s.passage_key"
     "  AND o.author = s.author AND o.made_at = s.made_at AND o.question_key <> touched_question_key)"
     " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
-    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM settlings) s"
-    " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
+    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM {settlings}) s"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
     " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
     " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key, s.question_key)"
@@ -123,15 +130,14 @@ def record(project: Project, limit: int | None = None, offset: int = 0) -> list[
 
 def acts(project: Project) -> int:
     """How many acts the record has."""
-    return int(project.value("SELECT count(*) FROM settlings"))
+    return int(project.value(f"SELECT count(*) FROM {visible(project, 'settlings')}"))
 
 
 def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
     """The cases between two sides that are settled, by what they are about; the sides in either order."""
     found = _settlings(
         project,
-        " WHERE c.settling_key IS NOT NULL AND [left_side, right_side] IN ([$left, $right], [$right, $left])"
-        " ORDER BY 1 DESC",
+        " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
         {"left": left, "right": right},
     )
     return {one.case.place: one for one in found}
@@ -139,14 +145,17 @@ def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
 
 def disputes(project: Project) -> list[Settling]:
     """The judgments that are disputed, newest first; not those whose case was reopened."""
-    return _settlings(project, " WHERE c.settling_key IS NOT NULL AND act = 'dispute' ORDER BY 1 DESC", {})
+    return _settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
 
 
 def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
     if not acts(project):
         # Most redraws of most projects ask in vain, and the engine takes longer to plan the whole question than this.
         return []
-    rows = project.rows(_CASES + rest, parameters | {"version": latest_version(project)})
+    seen = {"overrides": visible(project, "overrides"), "settlings": visible(project, "settlings")}
+    rows = project.rows(
+        (_CASES + rest).format(**seen, settled=_SETTLED), parameters | {"version": latest_version(project)}
+    )
     return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...bank import latest_version
 from ...errors import InputError, unknown_name
 from ...labels import Basis, Policy, basis, graded_pairs, labels
-from ...project import PREFIX, SCALE, Project, find_source, sources
+from ...project import PREFIX, SCALE, Project, find_source, sources, visible
 from ...types import RATINGS
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def people(project: Project) -> list[str]:
     """Everybody who gave an override that was not withdrawn."""
     return [
         author
-        for (author,) in project.rows("SELECT DISTINCT author FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1")
+        for (author,) in project.rows(
+            f"SELECT DISTINCT author FROM {visible(project, 'overrides')} WHERE withdrawn_at IS NULL ORDER BY 1"
+        )
     ]
 
 
@@ -178,7 +180,7 @@ def _ratings(project: Project, base: Basis) -> _Resolved:
         frame = project.table(
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
-            " SEMI JOIN overrides USING (question_key, passage_key) WHERE rating IS NOT NULL"
+            f" SEMI JOIN {visible(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT NULL"
             " ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
@@ -201,7 +203,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
             f"The imported leaderboard '{source}' has no judgments.",
             "Use a source of judgments, or import one: exam import qrels FILE",
         )
-    judged = "judgments JOIN sources USING (source_key)"
+    judged = f"{visible(project, 'judgments')} JOIN sources USING (source_key)"
     scale = [
         value
         for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
@@ -231,7 +233,8 @@ def _person(project: Project, side: Person, version: int) -> _Resolved:
         # A rating of an older wording says nothing of the question as it is.
         frame = project.table(
             "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
-            " FROM overrides o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
+            f" FROM {visible(project, 'overrides')}"
+            " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
             " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"

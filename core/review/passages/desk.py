@@ -12,7 +12,7 @@ from ...bank import asked_questions, bank_for, latest_version, query_as_question
 from ...catalogue import StoredGrader, find_grader, graders
 from ...errors import InputError
 from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
-from ...project import Project
+from ...project import Project, visible
 from ...speaking import Sign, signs
 from ...types import Question, Status
 
@@ -125,7 +125,7 @@ def read_passage(
         needed=needed,
         asked=[_with_label(one, base, label) for one in asked],
         judgments=project.rows(
-            "SELECT name, value FROM judgments JOIN sources USING (source_key)"
+            f"SELECT name, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
             " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
             [query_key, passage_key],
         ),

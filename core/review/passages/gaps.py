@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...labels import Basis, Policy, basis, graded_pairs
-from ...project import Project, find_source
+from ...project import Project, find_source, visible
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(base)}, found AS (SELECT query_key, question_key, weight, count(*) FILTER (NOT relevant) AS stray,"
+        f"{_judged(project, base)}, found AS (SELECT query_key, question_key, weight,"
+        " count(*) FILTER (NOT relevant) AS stray,"
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
         " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0)"
@@ -86,7 +87,7 @@ def uncovered(
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
+        f"{_judged(project, base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
         " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
@@ -97,10 +98,11 @@ def uncovered(
     return (rows[0][0] if rows else 0), [Uncovered(*row[1:]) for row in rows]
 
 
-def _judged(base: Basis) -> str:
+def _judged(project: Project, base: Basis) -> str:
     """The beginning of a query: `rated` is every rating of a judged passage."""
     return (
-        "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant FROM judgments"
+        "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
+        f" FROM {visible(project, 'judgments')}"
         " JOIN sources USING (source_key) WHERE name = $source),"
         f" rated AS (SELECT p.*, value, relevant FROM ({graded_pairs(base)}) p JOIN judged"
         " USING (query_key, passage_key) WHERE rating IS NOT NULL)"

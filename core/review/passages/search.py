@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...bank import speaking_passages
 from ...catalogue import graders
 from ...labels import Basis, Policy, basis, pool_summary
-from ...project import Cursor, Project
+from ...project import Cursor, Project, visible
 
 State = Literal["failed", "ungraded", "complete"]
 
@@ -186,7 +186,8 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
     """The passages that the filters let through, in order, with what is known of each."""
     pool = pool_summary(project, base)
-    wanted, parameters = _conditions(filters, base)
+    judgments = visible(project, "judgments")
+    wanted, parameters = _conditions(filters, base, judgments)
     if filters.speaking:
         places = speaking_passages(project, None if base is None else base.version)
         wanted.append(
@@ -200,7 +201,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
         return cursor.execute(
             "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
             " needed - rated - failed AS ungraded, overridden"
-            " FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM judgments"
+            f" FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM {judgments}"
             "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
             f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
             parameters,
@@ -250,7 +251,7 @@ def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
 
 
-def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[str, Any]]:
+def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
     """The filters as SQL over the columns of the pool's summary and `judged.value`, with its parameters."""
     wanted, parameters = ["true"], {"source": filters.source}
 
@@ -301,7 +302,7 @@ def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[s
         ask("overridden")
     if filters.unjudged_by is not None:
         ask(
-            "NOT EXISTS (SELECT * FROM judgments own JOIN sources USING (source_key) WHERE sources.name = $me"
+            f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
             me=filters.unjudged_by,
         )
