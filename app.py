@@ -43,7 +43,7 @@ if __name__ == "__main__":
     name, screen, all_screens = screens.navigation()
     if not login.passed():
         st.stop()
-    place = ui.frame(name)
+    menu, tabs = ui.frame(name)
     try:
         with ui.errors():
             # First, so that the line says what was saved a moment ago.
@@ -55,8 +55,11 @@ if __name__ == "__main__":
         with ui.errors():
             presence.accompany()
     finally:
-        with place:
-            screens.menu(all_screens, address.travelling(), ui.visible())
+        choices, visible = address.travelling(), ui.visible()
+        with menu:
+            screens.menu(name, all_screens, choices, visible, ui.folded(name))
+        with tabs:
+            screens.tabs(name, all_screens, choices, visible)
     with ui.errors():
         ui.check(name)
         if login.begins_with_work() and name == "home":

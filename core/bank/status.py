@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..project import Project, as_act
+from ..project import Project, as_act, visible
 from ..text import how_many
 from ..types import GraderSpec
 from .asked import bank_for
@@ -16,7 +16,7 @@ _COUNTS = {
     "passages": "SELECT count(*) FROM passages",
     "passages without text": "SELECT count(*) FROM passages WHERE text_key IS NULL",
     "runs": "SELECT count(*) FROM runs",
-    "judgments": "SELECT count(*) FROM judgments",
+    "judgments": "SELECT count(*) FROM {judgments}",
     "judgment sources": "SELECT count(*) FROM sources",
     "imported leaderboards": "SELECT count(*) FROM boards",
     "questions": "SELECT count(*) FROM questions",
@@ -43,7 +43,8 @@ _COUNTS = {
 def counts(project: Project) -> dict[str, int]:
     """Numbers of things in a project, by what they are; queries have exams among them, and questions their items."""
     names = list(_COUNTS)
-    columns = ", ".join(f"({sql})" for sql in _COUNTS.values())
+    judgments = visible(project, "judgments")
+    columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
     row = project.rows(f"SELECT {columns}", {"version": latest_version(project)})[0]
     return dict(zip(names, row, strict=True))
 
@@ -71,6 +72,16 @@ class JudgedQueries:
         }
 
 
+@as_act("see boards")
+def parts_without_content(project: Project) -> list[str]:
+    """Return "Exams" if the project has no items and examinees, and "Answers" if it has no generated answers."""
+    exams, answers = project.rows(
+        "SELECT EXISTS (FROM students) OR EXISTS (FROM items)"
+        " OR EXISTS (FROM question_revisions WHERE kind = 'choice'), EXISTS (FROM generated_answers)"
+    )[0]
+    return [part for part, filled in (("Exams", exams), ("Answers", answers)) if not filled]
+
+
 _ANY_GRADER = GraderSpec("any", "self-rating", "")
 
 
@@ -78,7 +89,8 @@ def judged_queries(project: Project) -> JudgedQueries:
     """Count the active questions of the bank that are asked of queries with judgments, of whatever source."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
-        " FROM (SELECT DISTINCT query_key FROM judgments) LEFT JOIN (SELECT query_key, count(*) AS n"
+        f" FROM (SELECT DISTINCT query_key FROM {visible(project, 'judgments')}"
+        ") LEFT JOIN (SELECT query_key, count(*) AS n"
         f" FROM {bank_for(_ANY_GRADER)} GROUP BY query_key) USING (query_key)",
         {"version": latest_version(project)},
     )[0]

@@ -106,11 +106,13 @@ STYLE = """
 .st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"]:not([data-collapsed="true"]) { min-width: 14.5rem; max-width: 14.5rem; }
-/* The screens, under what one does there. */
+/* The entries of the menu. Below the title: the screens of an entry. */
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
-.st-key-menu [data-testid="stCaptionContainer"] { opacity: 1; color: inherit; margin: 0; }
-.st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; margin: 0.7rem 0 0.1rem; }
+.st-key-menu-more details { border: 0; }
+.st-key-tabs { gap: 0.25rem; margin-top: -0.6rem; }
+.st-key-tabs:empty { display: none; }
+.st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0; }
 /* A row of a table, not a card. */

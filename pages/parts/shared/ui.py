@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
+from exam_workbench.bank import parts_without_content
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.graders import provide_endpoints, provide_keys
 from exam_workbench.limits import limit
@@ -118,14 +119,14 @@ def project_files() -> dict[str, Path]:
     return {Path(named).stem: Path(named)} | found if named else found
 
 
-def frame(screen: str) -> DeltaGenerator:
+def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw what surrounds every screen: its title, the choice of the project and the name of the person.
 
     Args:
         screen: its name.
 
     Returns:
-        The place for the menu of the screens, whose links take along what is chosen.
+        The places for the menu and for the tabs of its entry. They are drawn later, when the choices are known.
     """
     st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
@@ -154,10 +155,11 @@ def frame(screen: str) -> DeltaGenerator:
     st.session_state["screen"] = title
     st.set_page_config(page_title=f"{title} · {NAME}")
     st.title(title, anchor=False)
+    tabs = st.container(key="tabs", horizontal=True)
     if refused is not None:
         show_error(refused)
         st.stop()
-    return menu
+    return menu, tabs
 
 
 def _take_note() -> WorkbenchError | None:
@@ -291,6 +293,16 @@ def visible() -> frozenset[str]:
         # The screen itself says what is wrong with the project.
         return frozenset(screens.SCREENS)
     return frozenset(name for name in screens.SCREENS if login.sees(found, name))
+
+
+def folded(here: str) -> frozenset[str]:
+    """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
+    try:
+        unused = parts_without_content(chosen_project())
+    except WorkbenchError:
+        # The screen itself shows the error of the project.
+        return frozenset()
+    return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
 
 
 def check(screen: str) -> None:
