@@ -67,7 +67,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         raise InputError(
             "everything-judged",
             "No passages left to draw: every passage that affects a score is judged.",
-            "See the audited leaderboard: exam audit board",
+            "See the audited leaderboard: exam audit leaderboard",
         )
     number = len(before) + 1
     sizes, how = _sizes(facts)

@@ -35,7 +35,7 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
         name = f"audit-{number}.json"
         what = (
             f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
-            f"    exam audit board --from {name} recomputes its leaderboard without the project."
+            f"    exam audit leaderboard --from {name} recomputes its leaderboard without the project."
         )
         found[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
     return found
@@ -188,7 +188,7 @@ def notice(project: Project, policy: Policy | None = None) -> str:
 def _audited(project: Project, policy: Policy | None) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
-        return f"These scores rest on the grader's labels. For audited scores: exam audit board --audit {name}."
+        return f"These scores rest on the grader's labels. For audited scores: exam audit leaderboard --audit {name}."
     begun = under_way(project, policy)
     how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
     yet = "Not audited" if begun is None else f"Audit '{begun.name}' is in progress"

@@ -440,7 +440,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
             raise InputError(
                 "open-conflicts",
                 f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
-                "Choose a version of each question first (exam bank settle).",
+                "Choose a version of each question first (exam bank resolve).",
             )
         mine = [draft.question for draft in drafts(project, author).values()]
         known = {question.question_id for question in bank_questions(project)}

@@ -96,7 +96,7 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
                 raise InputError(
                     "unknown-grader-settings",
                     f"'{spec.name}' has grades, but its settings are unknown.",
-                    f"Save its settings: exam graders save NAME --grader {spec.method}, with its model and prompt.",
+                    f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
                 )
             return found.kind, found.parameters
     if name in GRADERS:
@@ -154,7 +154,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     if settings_again(project, spec) is not None:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
-        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders save, or grade"
+        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders add, or grade"
         " with another grader and select that one with --grader."
     )
 
@@ -230,6 +230,6 @@ def _find(project: Project, name: str) -> NamedGrader:
             "saved grader",
             name,
             known,
-            "" if known else "Save one on the Grading screen or with exam graders save.",
+            "" if known else "Save one on the Grading screen or with exam graders add.",
         )
     return known[name]

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from ..operations import ABOUT_GROUPS, SECTIONS, find_operation
+from ..operations import ABOUT_GROUPS, SECTIONS, find_operation, renamed
 from ..operations.describing import DATE, LARGEST, Parameter
 from ..text import one_line
 from .table import Description, descriptions
@@ -63,6 +63,12 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The first words of all commands."""
         return sorted({name.partition(" ")[0] for name in descriptions()})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words begin with, also by its earlier name."""
+        return super().resolve_command(ctx, renamed(args))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command or the group of a first word."""

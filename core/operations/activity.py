@@ -62,7 +62,7 @@ def activity(
     )
 
 
-@operation("bring-back", act="bring back")
+@operation("activity restore", act="bring back")
 def bring_back(
     project: Project,
     *,

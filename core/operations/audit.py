@@ -198,7 +198,7 @@ def import_(
     return Output(vars(done)).note(room.sentence(done))
 
 
-@operation("audit give-back", act="judge audits")
+@operation("audit release", act="judge audits")
 def give_back(
     project: Project,
     *,

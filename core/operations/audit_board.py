@@ -22,7 +22,7 @@ from .registry import operation
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 
 
-@operation("audit board", act="read the bank", reads=True)
+@operation("audit leaderboard", act="read the bank", reads=True)
 def board(
     opening: Opening,
     *,

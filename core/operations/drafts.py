@@ -61,7 +61,7 @@ def discard(
     return f"Discarded {counted(len(question_ids) or len(mine), 'change')} of {author}."
 
 
-@operation("bank settle", act="edit questions")
+@operation("bank resolve", act="edit questions")
 def settle(
     project: Project,
     *,

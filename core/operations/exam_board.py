@@ -15,7 +15,7 @@ from .output import Output, at_most_one
 from .registry import operation
 
 
-@operation("exam-board", act="read the bank", reads=True)
+@operation("examinees leaderboard", act="read the bank", reads=True)
 @at_most_one(best_of="--best-of", by="--by", test="--compare")
 def exam_board(
     project: Project,

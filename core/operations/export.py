@@ -167,7 +167,7 @@ def _check(project: Project, asked: Asked) -> None:
     if state.ungraded or state.failed:
         todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
     if state.stale_overrides:
-        todo.append("Confirm or withdraw stale overrides: exam override list --stale")
+        todo.append("Confirm or withdraw stale overrides: exam overrides list --stale")
     if state.without_text:
         todo.append("Import passage texts: exam import passages FILE")
     if asked.require_complete:

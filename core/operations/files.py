@@ -112,7 +112,7 @@ def import_(
     """Import files. If a line is invalid, nothing is imported.
 
     Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
-    with --replace. exam bring-back restores them.
+    with --replace. exam activity restore restores them.
 
     You can name several files of runs or qrels at once. Several files of leaderboards become one leaderboard with
     --source. An exported project becomes a new project.

@@ -146,7 +146,7 @@ def reject(
     return f"Rejected {counted(len(set(keys)), 'proposal')}."
 
 
-@operation("proposals put-back", act="edit questions")
+@operation("proposals reopen", act="edit questions")
 def put_back(
     project: Project,
     *,

@@ -32,7 +32,7 @@ def add(
     return _said(set_member(project, identity, role, author, name, queries or None))
 
 
-@operation("people change", act="manage people")
+@operation("people set", act="manage people")
 def change(
     project: Project,
     *,

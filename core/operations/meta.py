@@ -30,7 +30,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
 
 
 @operation(
-    "meta",
+    "meta-evaluation",
     act="see boards",
     reads=True,
     not_json=(

@@ -21,7 +21,7 @@ _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]
 
 
-@operation("curve", act="see boards", reads=True)
+@operation("coverage-curve", act="see boards", reads=True)
 def curve(
     project: Project,
     *,

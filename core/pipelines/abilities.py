@@ -66,7 +66,7 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     there = ~np.isnan(found.correct)
     rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     if not len(rows):
-        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam sit.")
+        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam examinees run.")
     names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
     correct = found.correct[np.ix_(rows, columns)]
     levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}

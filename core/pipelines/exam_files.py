@@ -55,7 +55,7 @@ def answers_csv(project: Project, query_id: str | None = None) -> str:
         raise InputError(
             "no-answers",
             "No answers to export.",
-            "Run the exam (exam sit), or import answers (exam import lm-eval FILE).",
+            "Run the exam (exam examinees run), or import answers (exam import lm-eval FILE).",
         )
     rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
     return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))

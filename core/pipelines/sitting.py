@@ -66,7 +66,7 @@ def sit(
     if request.students is None:
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
-        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam students add.")
+        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam examinees add.")
     if not tasks(project, request.query_id, request.version):
         raise InputError(
             "no-items",

@@ -127,7 +127,7 @@ def _check(project: Project, plan: Plan) -> None:
             "retrieval",
             plan.retrieval,
             [*NOT_RETRIEVED, *known],
-            "Add one: exam students retrieve.",
+            "Add one: exam examinees retrieve.",
         )
     if plan.k < 1 or plan.icl < 0:
         raise InputError(
@@ -215,7 +215,7 @@ def get_ready(student: Student) -> Ready:
         raise InputError(
             "answers-from-a-file",
             f"The answers of examinee '{student.name}' were imported, so it cannot be asked.",
-            "Add another examinee: exam students add.",
+            "Add another examinee: exam examinees add.",
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     by = student.parameters["by"]

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from .. import __version__
 from ..errors import InputError, unknown_name
-from ..operations import every_operation, find_operation
+from ..operations import every_operation, find_operation, renamed
 from ..operations.registry import Operation
 from ..project import current_author
 from . import requests
@@ -54,9 +54,10 @@ class Api:
         self._made: FastAPI | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request, also for the earlier name of an operation."""
         made = await run_in_threadpool(self._make)
-        await made(scope, receive, send)
+        before, prefix, words = scope["path"].partition(f"{PREFIX}/")
+        await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
 
     def _make(self) -> FastAPI:
         with self._making:

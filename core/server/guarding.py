@@ -127,7 +127,7 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
         raise Unknown(
             "no-token",
             "No token in the request.",
-            "Send Authorization: Bearer TOKEN. Make a token with exam token make.",
+            "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
         )
     for one in held():
         if one.door is not None and hmac.compare_digest(one.door.token, shown):

@@ -49,7 +49,7 @@ def fetch_all(
         raise InputError(
             "addresses-not-allowed",
             "Visitors of this server cannot query addresses of their own.",
-            "Use the shell: exam target freeze.",
+            "Use the shell: exam snapshots add.",
         )
     host = checked_host(url)
     sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0

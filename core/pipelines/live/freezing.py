@@ -113,7 +113,7 @@ def freeze(
         raise InputError(
             "freeze-of-another-request",
             f"Snapshot '{name}' was started with another request.",
-            f"Use the original file, or discard the snapshot: exam target drop {name}.",
+            f"Use the original file, or discard the snapshot: exam snapshots remove {name}.",
         )
     key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
     words = {query.query_id: query.text for query in queries}
