@@ -16,7 +16,7 @@ HOW = (
 
 
 def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
-    """Return the id of the exam's query, and its items; end the screen if there is no exam.
+    """Return the id of the exam's query, and its items; end the screen if no exam exists.
 
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.

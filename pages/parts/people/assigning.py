@@ -146,9 +146,7 @@ def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
 
 
 def agreement_between(project: Project) -> None:
-    """Draw the agreement on passages and pairs that several people judged or rated; nothing if there are none in
-    common.
-    """
+    """Draw the agreement on passages and pairs that several people judged or rated; nothing without common ones."""
     found = [one for one in between_people(project) if one.n]
     if not found:
         return

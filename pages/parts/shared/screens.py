@@ -1,4 +1,4 @@
-"""The screens: every file directly in `pages/`, with its title, its icon and its place in the list."""
+"""The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
 
 from __future__ import annotations
 
@@ -48,10 +48,7 @@ GROUPS = {
         "export": ("Export", ":material/download:"),
     },
 }
-"""Title and icon of every screen, by the name of its file, under what one does there.
-
-The first is where one arrives.
-"""
+"""Title and icon of every screen by file name, grouped by task. The first is the start screen."""
 
 SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
@@ -60,7 +57,7 @@ _frame = component("frame", "shared/frame.js")
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
-    """Declare the screens; returns the name of the one that the person is on, that screen, and all of them by name."""
+    """Declare the screens; return the name of the open screen, its page, and all pages by name."""
     pages = {
         name: st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
         for name, (title, icon) in SCREENS.items()
@@ -70,25 +67,25 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 
 
 def first_by_name() -> Route:
-    """The way from the first screen's name, which people type as they do those of the others, to its empty address."""
+    """Return a redirect from the first screen's name, which people may type, to its empty address."""
 
     async def lead(request: Request) -> Response:
-        # Seen from here, whatever stands before the name.
+        # A relative address, so that it works under any path prefix.
         return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
     return Route(f"/{next(iter(SCREENS))}", lead)
 
 
 def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
-    """Links to the screens, in groups.
+    """Draw links to the screens, in groups.
 
-    Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
-    next screen, as a step of its own that Back takes back.
+    Streamlit's own menu drops the parameters of the address. The next screen would then write each choice again, as a
+    separate step of the browser's history.
 
     Args:
-        pages: the screens as `navigation` declared them: one that is named is looked for among all of them.
-        choices: what goes along to the next screen, as the address says it.
-        visible: names of the screens that are among them.
+        pages: the screens as `navigation` declared them.
+        choices: address parameters that links keep.
+        visible: names of the screens to show.
     """
     _frame(key="frame")
     with st.container(key="menu"):
