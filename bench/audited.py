@@ -61,7 +61,7 @@ class Collection:
 
     @property
     def machine(self) -> Array:
-        """The machine's labels as gains; 0 if it gave none."""
+        """The machine's labels as gains; 0 if it gave no label."""
         return np.nan_to_num(self.label)
 
 

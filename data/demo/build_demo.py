@@ -108,14 +108,14 @@ def stem(word: str) -> str:
 
 
 def collect(topics: Sequence[Topic]) -> Collection:
-    """All hand-written passages as one collection."""
+    """Return all hand-written passages as one collection."""
     ids = [i for topic in topics for i in topic.passages]
     texts = [text for topic in topics for text in topic.passages.values()]
     return Collection(ids, texts, encode(texts), [words(text) for text in texts])
 
 
 def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Unit vectors (n, 384) by MiniLM."""
+    """Return unit vectors (n, 384) by MiniLM."""
     return load_encoder(model_folder()).encode(texts)
 
 

@@ -39,7 +39,7 @@ def closer(
 
 
 def query_links(query_id: str) -> None:
-    """Links from a query to its questions and to its disagreements."""
+    """Draw links from a query to its questions and to its disagreements."""
     with st.container(horizontal=True):
         ui.go("question_bank", "Questions of this query", query=query_id)
         ui.go("disagreements", "Disagreements of this query", query=query_id)

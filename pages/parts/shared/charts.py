@@ -36,9 +36,9 @@ TITLE_LINE = 14
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """Return short, distinct names of runs by their full names.
 
-    A common beginning is left out, unless all names fit. If a name is still too long, its words are left out,
-    beginning with those that are most common among names with the same first word. The shortened name stays unique.
-    An ellipsis marks each gap.
+    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out.
+    The first to go are those that are most common among names with the same first word. The shortened name stays
+    unique. An ellipsis marks each gap.
 
     Args:
         length: characters for a name; exceeded only if the name would be ambiguous.
