@@ -32,7 +32,7 @@ from pages.parts.shared import (
 
 if __name__ == "__main__":
     # Streamlit would fetch a Material icon for the browser tab from the network. A data address also works before
-    # sign-in, when the server refuses files.
+    # login, when the server refuses files.
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 

@@ -124,7 +124,7 @@ def begin(folder: Path) -> None:
 
 
 def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
-    """Repeat one kind of act and acknowledge each committed act, until the process is killed."""
+    """Repeat one kind of action and acknowledge each committed action, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")
@@ -141,7 +141,7 @@ Say = Callable[..., None]
 
 
 def _draft(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    # Each draft gets its own person, so that no later act replaces it.
+    # Each draft gets its own person, so that no later action replaces it.
     bank.put_draft(project, f"ann {name}", Question("q0/0", "q0", f"Drafted {name}?"))
     return [f"ann {name}", f"Drafted {name}?"]
 
@@ -324,13 +324,13 @@ SEEN: dict[str, Callable[..., bool]] = {
     "export": lambda project, path: True,
     "publish": lambda project, manifest: manifest in publications(project) and bool(reproduce(project, manifest, "d")),
 }  # fmt: skip
-"""For each kind of act, a check that an acknowledged act is in the project."""
+"""For each kind of action, a check that an acknowledged action is in the project."""
 ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
 """Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
 def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
-    """Kill a process `each` times during each kind of act; return all losses and faults as sentences.
+    """Kill a process `each` times during each kind of action; return all losses and faults as sentences.
 
     Args:
         say: gets each fault at once, and the lines of a table at the end.
@@ -381,13 +381,15 @@ def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
 def _killed(
     context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
 ) -> tuple[list[Ack], bool]:
-    """Run a process for a random time and kill it; return its acknowledged acts, and whether it had begun an act."""
+    """Run a process for a random time and kill it; return its acknowledged actions, and whether it had begun an
+    action.
+    """
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
     sending.close()
     if dice.random() < 0.95:
-        # Most processes are killed during an act, a few while they open the project.
+        # Most processes are killed during an action, a few while they open the project.
         receiving.poll(30)
     time.sleep(dice.random() * longest)
     process.kill()

@@ -1,7 +1,7 @@
 """Check the language of user-visible texts: `make style`.
 
-`FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and commands: the help of
-every command, and every string of the program that begins with a capital letter or has at least four words.
+`FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and commands. Checked are the
+help of every command, and strings of the program that begin with a capital letter or have at least four words.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 
 ACTS_A_PAGE = 25
-# The text of an act takes the free width; its link is on the right, or below in a narrow window.
+# The text of an action takes the free width; its link is on the right, or below in a narrow window.
 STYLE = """
 [class*="st-key-act-"] { flex-wrap: wrap; gap: 0 0.6rem; }
 [class*="st-key-act-"] > :first-child { flex: 1 1 24rem; min-width: min(100%, 24rem); }
@@ -39,7 +39,7 @@ def filters(project: Project) -> Sought:
 
 
 def row(act: Act) -> None:
-    """Draw one act: time, person, text, number, and a link to the object."""
+    """Draw one action: time, person, text, number, and a link to the object."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
         st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'

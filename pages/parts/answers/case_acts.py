@@ -36,7 +36,7 @@ class Desk:
     """The cases as a person sees them, and the result of the last action.
 
     Args:
-        said: message about the last action and the act that undoes it; kept until the next action.
+        said: message about the last action and the action that undoes it; kept until the next action.
         error: why an action failed.
         sources: whether the sources of gold passages may have changed.
     """

@@ -96,7 +96,7 @@ class Desk {
     this.go(id);
   }
 
-  // Show a case now; answers of the server to earlier acts do not lead back.
+  // Show a case now; answers of the server to earlier actions do not lead back.
   go(id) {
     this.open = id;
     this.moved = true;

@@ -82,7 +82,7 @@ class Desk {
     this.acts.again();
   }
 
-  // Acts that the server has not taken survive a closed tab; an act that arrives twice counts once.
+  // Actions that the server has not taken survive a closed tab; an action that arrives twice counts once.
   keep() {
     const acts = this.acts.waiting.filter((one) => LASTING.includes(one.do));
     try {

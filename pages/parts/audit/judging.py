@@ -1,7 +1,7 @@
 """The judging desk: an assessor's passages in order, in a component that has the next ones already.
 
-The browser sends each judgment as an act, and again until the server has received it. So a closed browser loses no
-sent act, and the assessor does not wait for the server between two passages.
+The browser sends each judgment as an action, and again until the server has received it. So a closed browser loses no
+sent action, and the assessor does not wait for the server between two passages.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _board(project: Project, audit: Audit, person: str, act: Act) -> None:
 
 
 def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
-    """Do nothing: the assigned passages are read again after every act."""
+    """Do nothing: the assigned passages are read again after every action."""
 
 
 ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {

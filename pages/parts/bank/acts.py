@@ -67,7 +67,7 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
     unknown = field == "text" and question.text is None
     value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
     if mine := act.get("mine"):
-        # A reloaded tab may not have heard of its own earlier acts. It has seen the values that it sent itself.
+        # A reloaded tab may not have heard of its own earlier actions. It has seen the values that it sent itself.
         stored = getattr(_there(shown, key) or question, field)
         before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
     as_seen = seen(shown.project, question, field, before)
@@ -131,7 +131,7 @@ def _move(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _now(shown: Shown, act: Act) -> Question:
-    """Return the question of an act from the person's present drafts, otherwise as it was shown."""
+    """Return the question of an action from the person's present drafts, otherwise as it was shown."""
     key = str(act.get("id"))
     return _there(shown, key) or _question(shown, key)
 

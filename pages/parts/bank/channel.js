@@ -45,7 +45,7 @@ function makeChannel() {
     timer = setTimeout(ask, AGAIN[Math.min(tries, AGAIN.length - 1)]);
   };
 
-  // A run that was ended in favour of a fragment may not have received the acts.
+  // A run that was ended in favour of a fragment may not have received the actions.
   const ask = () => {
     const open = channel.acts.some((act) => !(act.n in channel.refused));
     if (!open) return;
@@ -76,11 +76,11 @@ function makeChannel() {
   };
 
   // Each component hears the results for itself, with its own data. The bar is drawn before the questions, so the bar
-  // may know of acts whose effect the questions do not show yet.
+  // may know of actions whose effect the questions do not show yet.
   channel.hear = (data, questions = false) => {
     if (data.window !== channel.window) {
       channel.window = data.window;
-      // The server may have done some of these acts without this tab hearing of it. A value that was typed here is
+      // The server may have done some of these actions without this tab hearing of it. A value that was typed here is
       // not another person's edit.
       const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) => one.value);
       const again = typed().map(({ n, window, ...act }) => ({
@@ -107,7 +107,7 @@ function makeChannel() {
     channel.keep();
   };
 
-  // Acts that the questions do not show yet, done by the server or not.
+  // Actions that the questions do not show yet, done by the server or not.
   channel.coming = () => [...channel.unseen, ...channel.acts];
 
   // The latest edit of a field that the questions do not show yet.

@@ -1,10 +1,10 @@
-"""One of perhaps several browser windows in which a person edits the bank; each act is done exactly once.
+"""One of perhaps several browser windows in which a person edits the bank; each action is done exactly once.
 
 Streamlit ends a run, including its callbacks, as soon as the next message arrives. Any access to the session state
-may be the last. So no important act relies on a callback, nor on a run that reaches its end. The browser numbers the
-acts and keeps each one until it hears that the server has done it (`channel.js`). Every run receives all pending acts
-as the state of a component. A run first does the new acts in the order of their numbers, and reports this with the
-data that it draws.
+may be the last. So no important action relies on a callback, nor on a run that reaches its end. The browser numbers
+the actions and keeps each one until it hears that the server has done it (`channel.js`). Every run receives all
+pending actions as the state of a component. A run first does the new actions in the order of their numbers, and
+reports this with the data that it draws.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pages.parts.bank import acts
 from pages.parts.shared import ui
 
 KEY = "bank"
-"""Key of the component whose state holds the acts of the browser."""
+"""Key of the component whose state holds the actions of the browser."""
 
 
 @dataclass
@@ -54,11 +54,11 @@ class Window:
     """The state of a window: one object for all its runs, also for overlapping ones.
 
     Args:
-        token: names the window; after a restart of the server, acts of an older window are not done.
-        lock: held while an act is done and noted.
-        sent: the pending acts of the browser, by number.
-        done: number of the last act that was done.
-        refused: the reason by number of each act that could not be stored; None if another window had changed the
+        token: names the window; after a restart of the server, actions of an older window are not done.
+        lock: held while an action is done and noted.
+        sent: the pending actions of the browser, by number.
+        done: number of the last action that was done.
+        refused: the reason by number of each action that could not be stored; None if another window had changed the
             same value.
         shown: by project and author.
         stint: the visit of a field that was last typed in.
@@ -66,8 +66,8 @@ class Window:
         dialog: the dialog to open, with its question.
         focus: id of the question to edit next; `turns` counts these choices.
         saved: project and version of the last save, until there are new changes.
-        said: result of the last act, if it is not visible otherwise.
-        error: why the last act failed.
+        said: result of the last action, if it is not visible otherwise.
+        error: why the last action failed.
         told: state of the drafts when `said` and `error` were first shown; None before that.
         nameless: whether a person without a name tried to change something.
     """
@@ -92,7 +92,7 @@ class Window:
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:
-        """Do an act of the browser, unless it is done already; refused acts are tried again."""
+        """Do an action of the browser, unless it is done already; refused actions are tried again."""
         number = act["n"]
         with self.lock:
             # If another window had changed the same value, a person has to choose first.
@@ -116,7 +116,7 @@ class Window:
                 self.done = max(self.done, number)
 
     def did(self, shown: Shown, what: Callable[..., Any], *arguments: Any) -> Any:
-        """Apply a change to a person's drafts; the window has then seen its own change.
+        """Apply a change to a person's drafts and return its result; the window has then seen its own change.
 
         Args:
             what: a function of the project, the author and the arguments.
@@ -148,7 +148,7 @@ class Window:
         ]
 
     def outlived(self, project: Project, author: str) -> None:
-        """Forget the result of the last act if the drafts have changed since: the problem was settled elsewhere."""
+        """Forget the result of the last action if the drafts have changed since: the problem was settled elsewhere."""
         with self.lock:
             now = _now(project, author)
             if self.told is None:
@@ -172,7 +172,7 @@ def window() -> Window:
 
 
 def take_in() -> None:
-    """Do the acts of the browser that are not done yet."""
+    """Do the actions of the browser that are not done yet."""
     here = window()
     state = st.session_state.get(KEY)
     sent = state.get("acts") if isinstance(state, Mapping) else None
@@ -185,7 +185,8 @@ def take_in() -> None:
     for number in sorted(known):
         here.take(known[number])
     with here.lock:
-        # The browser has given up refused acts that it no longer sends. On screens without the bank it sends nothing.
+        # The browser has given up refused actions that it no longer sends. On screens without the bank it sends
+        # nothing.
         if sent is not None:
             here.refused = {number: why for number, why in here.refused.items() if number in known}
     if here.nameless:
@@ -194,7 +195,7 @@ def take_in() -> None:
 
 
 def open_for(project: Project) -> None:
-    """Register a project with the window before anything is drawn, since the browser may send acts early."""
+    """Register a project with the window before anything is drawn, since the browser may send actions early."""
     window().place(project, ui.person())
 
 
@@ -206,7 +207,8 @@ def show(project: Project, questions: list[Question]) -> None:
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
-    """Apply a change to the person's drafts that does not come from a component, such as one from a dialog.
+    """Apply a change that no component asked for, such as one from a dialog, to the person's drafts; return its
+    result.
 
     Args:
         what: a function of the project, the author and the arguments.

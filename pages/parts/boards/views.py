@@ -119,7 +119,7 @@ def take(chart: str, **fields: str) -> None:
 
 
 def board_choice(label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
-    """Draw a choice of a leaderboard; it is reset if the head of the screen names another default."""
+    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
     options = list(offered)
     return st.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
 

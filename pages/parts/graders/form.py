@@ -40,7 +40,7 @@ class Form:
         return dependent
 
     def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
-        """Draw a line of text; an empty one means the default."""
+        """Draw a line of text and return it; an empty one means the default."""
         given = st.text_input(
             label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
         )
@@ -55,7 +55,7 @@ class Form:
         self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
         about: str | None = None,
     ) -> str:  # fmt: skip
-        """Draw a choice of a value."""
+        """Draw a choice of a value and return it."""
         start = self.stored.get(name, default)
         index = list(values).index(start) if start in values else 0
         picked = st.selectbox(

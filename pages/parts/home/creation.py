@@ -20,7 +20,7 @@ def choose(name: str) -> None:
 
 
 def _belongs(project: Project) -> None:
-    """Make the signed-in person the organizer of their new project."""
+    """Make the logged-in person the organizer of their new project."""
     if (identity := login.identity()) is not None:
         set_member(project, identity, "organizer", ui.author(), ui.author())
 
@@ -29,7 +29,7 @@ def creation(may: bool = True) -> None:
     """Draw two forms that create a project: an empty one, or the demo.
 
     Args:
-        may: whether the person is an organizer of the open project; on a server with sign-in, only organizers create
+        may: whether the person is an organizer of the open project; on a server with login, only organizers create
             projects.
     """
     if login.needed() and not may:

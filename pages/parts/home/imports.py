@@ -114,7 +114,7 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
 
 
 def _row(file_id: str, source: Source) -> Row:
-    """Draw a file with its recognized kind, and a button that excludes or includes it."""
+    """Draw a file with its recognized kind, and a button that excludes or includes it; return its row."""
     left_out: set[str] = st.session_state.setdefault("files left out", set())
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")

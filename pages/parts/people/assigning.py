@@ -70,7 +70,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     free = {query: text for query, text in texts.items() if query not in whole}
     with st.form(form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
-        # Without sign-in, people state their own names.
+        # Without login, people state their own names.
         anybody = not login.needed()
         people = st.multiselect(
             "Assessors",

@@ -30,8 +30,8 @@ class Desk:
     Args:
         policy: the scoring settings; None if nothing has been graded.
         measure: the measure for an order by effect.
-        said: message about the last action, whether it can be undone, and the case of a refusal because another
-            person was first; kept until the person moves on.
+        said: message about the last action, and whether it can be undone; kept until the person moves on. If another
+            person was first, also the case of the refusal.
         error: why an action failed.
         weighed: the effect of a tried rating on the open case.
     """
@@ -49,7 +49,7 @@ class Desk:
 
     def say(self, words: str, undo: bool, refused: str = "") -> None:
         """Show a message about an action, or about its refusal for a case."""
-        # If several acts arrive together, the message names every refused one.
+        # If several actions arrive together, the message names every refused one.
         words = f"{self._refused} {words}".lstrip()
         if refused:
             self._refused = words
@@ -133,7 +133,7 @@ def _put_back(desk: Desk, act: Act) -> None:
 
 
 def _case(desk: Desk, act: Act) -> Row:
-    """Return the case of an act, at its present place in the queue."""
+    """Return the case of an action, at its present place in the queue."""
     row = row_of(desk.project, desk.left, desk.right, _place(act["case"]))
     if row is None:
         raise WorkbenchError("unknown-case", "One side has no value for this case any more.", "Open the next case.")
@@ -148,7 +148,7 @@ def _number(desk: Desk, case: str, cell: Cell | None) -> int | None:
 
 def _weigh(desk: Desk, act: Act) -> None:
     row = _case(desk, act)
-    # Other people's acts may have moved the case. Without this, another case would open in its place and the typed
+    # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
     # text would be lost.
     place.hold(act["case"])
     if desk.policy is not None:
@@ -190,7 +190,7 @@ def _settle(desk: Desk, act: Act) -> None:
 
 
 def _say_changed(desk: Desk, act: Act, row: Row) -> None:
-    """Refuse an act that was meant for earlier values of the case, which stays open with the typed text."""
+    """Refuse an action that was meant for earlier values of the case, which stays open with the typed text."""
     case, now = act["case"], (row.pair.left, row.pair.right)
     found = agreement(desk.project, desk.left, desk.right)
     pairs = zip(found.names, act["values"], now, strict=True)
@@ -218,7 +218,7 @@ def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
 
 
 def _lost(act: Act, row: Row) -> str:
-    """Return a sentence with the unsaved act and its case."""
+    """Return a sentence with the unsaved action and its case."""
     query = ui.shortened(row.pair.query_text, 80)
     return f"Your {ACT_NAMES[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
 

@@ -199,7 +199,7 @@ def act_words(one: Settling) -> str:
 
 
 def explain_order(found: CheckNext, by: str, agreed: Agreement) -> str:
-    """Explain the orders by effect, and how many cases were tested.
+    """Return an explanation of the orders by effect, and of the number of tested cases.
 
     Args:
         by: "board" or "kappa".

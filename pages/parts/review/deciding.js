@@ -28,7 +28,7 @@ class Way {
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, send);
     if (!this.acts.waiting.some((one) => one.do === "open")) this.chosen = data.chosen;
-    // Once all acts are taken, the place has moved on, or the decision was refused.
+    // Once all actions are taken, the place has moved on, or the decision was refused.
     if (this.decided && !this.acts.waiting.length) {
       if (same(this.decided, data.chosen)) this.decided = null;
       else this.stand();

@@ -49,7 +49,7 @@ def draw(project: Project, listed: list[Contested], at: int) -> None:
 
 
 def stated(one: Contested) -> str | None:
-    """Return the time of the present decision, which an act names as the one that it replaces; None without one."""
+    """Return the time of the present decision, which an action names as the one that it replaces; None without one."""
     return one.decision and one.decision.stated_at.isoformat()
 
 
@@ -95,11 +95,11 @@ def lacking() -> bool:
 
 
 def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
-    """Draw a button whose presses are queued like the acts of the component.
+    """Draw a button whose presses are queued like the actions of the component.
 
     Args:
         do: `decide`, `undo` or `accept`.
-        said: the other fields of the act.
+        said: the other fields of the action.
         options: passed to `st.button`.
     """
     st.button(label, on_click=_asked().press, args=({"do": do, "home": project.name, **said},), **options)
@@ -116,7 +116,7 @@ def reason(project: Project, place: Place) -> None:
 
 
 def act(project: Project) -> None:
-    """Do the pending acts; each decision is on the place that was open when it was made.
+    """Do the pending actions; each decision is on the place that was open when it was made.
 
     Raises:
         WorkbenchError: some decisions were not saved; the message names them.
@@ -164,7 +164,7 @@ def _places() -> address.Places:
 
 
 def _now() -> Place:
-    """The open place; unknown parts are empty."""
+    """Return the open place; unknown parts are empty."""
     query_id, passage_id, question_id = (_places().now.get(name) for name in NAMES)
     return query_id or "", passage_id or "", question_id
 

@@ -65,7 +65,7 @@ def _about_scale(project: Project, policy: Policy) -> str:
 
 
 def _note_act() -> None:
-    # The run may end at any access to the session state. The component then sends the act again.
+    # The run may end at any access to the session state. The component then sends the action again.
     if act := ratings.told("act"):
         ratings.bench().asked = act
 
@@ -86,7 +86,7 @@ def _open_question() -> None:
 
 
 def act(project: Project) -> None:
-    """Do the pending act below the passage once: override, withdraw or confirm."""
+    """Do the pending action below the passage once: override, withdraw or confirm."""
     bench = ratings.bench()
     asked = bench.asked
     if asked is None or asked["id"] == bench.handled:
@@ -96,7 +96,7 @@ def act(project: Project) -> None:
         bench.handled = asked["id"]
         bench.refused = "no-name", "Your name is not set.", "Enter your name, then try again."
     author = ui.author()
-    # The session is not accessed below, so that the run cannot end between the act and its note.
+    # The session is not accessed below, so that the run cannot end between the action and its note.
     refused, made = None, None
     try:
         if asked["what"] == "override":

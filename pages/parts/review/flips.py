@@ -83,7 +83,7 @@ def _keep() -> None:
 
 
 def _do(found: StateChanges, act: Act) -> None:
-    """Do an act of the component; each choice is one step for Back."""
+    """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":
         st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))

@@ -117,7 +117,7 @@ class Desk {
     this.tell();
   }
 
-  // Apply the result of the last act.
+  // Apply the result of the last action.
   settle() {
     const { sent, data } = this;
     if (!sent) return;

@@ -1,6 +1,6 @@
 """The questions of a passage with the ratings of graders and people, in a component.
 
-The browser tab keeps the unfinished override and its reason. Actions arrive as numbered acts, which the tab sends
+The browser tab keeps the unfinished override and its reason. Actions arrive as numbered actions, which the tab sends
 again until they are taken. This is needed because Streamlit ends a run, and loses its input, as soon as the next
 message arrives.
 """
@@ -29,8 +29,8 @@ class Bench:
     """The state of a browser tab: one object for all its runs.
 
     Args:
-        asked: the latest act of the component.
-        handled: number of the latest act that was taken.
+        asked: the latest action of the component.
+        handled: number of the latest action that was taken.
         refused: code, message and hint if it failed, otherwise None.
         place: the passage of the fields below.
         tried: ratings that a person is trying, by question id.
@@ -79,7 +79,7 @@ def ratings(
         can_override: whether there is a rating to override and a text to read.
         note: remark on the grader's scale, if any.
         foretold: the label before and after the tried ratings.
-        on_act, on_try, on_look: called for an act, for tried ratings, and for an opened question; `told` returns
+        on_act, on_try, on_look: called for an action, for tried ratings, and for an opened question; `told` returns
             each.
     """
     here = bench()

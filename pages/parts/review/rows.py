@@ -169,7 +169,7 @@ def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_
 
 
 def record_list(project: Project, *_: object) -> None:
-    """Draw every act about a disagreement, newest first, and downloads, including the disputed judgments."""
+    """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
     total = acts(project)
     if not total:
         st.container(key="nothing-settled").text(

@@ -108,7 +108,7 @@ def weigh(
 def settle(
     project: Project, left: Side, right: Side, row: Row, policy: Policy | None, given: Mapping[str, Any]
 ) -> Done:
-    """Settle a case; after an override that does not resolve it, the case may stay open.
+    """Settle a case and return the result; after an override that does not resolve it, the case may stay open.
 
     Args:
         given: how, question, questions, rating, source, reason, and whether the case leaves the queue in any case.

@@ -1,4 +1,4 @@
-"""Acts that a browser component reports: each is done once and in order, and none is lost."""
+"""Actions that a browser component reports: each is done once and in order, and none is lost."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import person
 
 TOLD = 20.0
-"""Seconds for which a failure to save is shown, unless another act follows."""
+"""Seconds for which a failure to save is shown, unless another action follows."""
 
 
 Act = dict[str, Any]
-"""An act of a person: its number as `id`, its kind as `do`, and further fields."""
+"""An action of a person: its number as `id`, its kind as `do`, and further fields."""
 
 
 @dataclass
 class Asked:
-    """The acts of a component that no run has done yet.
+    """The actions of a component that no run has done yet.
 
-    The browser sends an act again until it sees that it was taken. This is needed because Streamlit ends a run as
+    The browser sends an action again until it sees that it was taken. This is needed because Streamlit ends a run as
     soon as the next message arrives, and then a callback's notes are lost.
 
     Args:
         key: key of the component.
-        taken: number of the latest act that was noted.
-        saving: held while acts are saved, since a stopped run continues in parallel until it accesses the session
+        taken: number of the latest action that was noted.
+        saving: held while actions are saved, since a stopped run continues in parallel until it accesses the session
             state.
         refused: time and reason of the latest failure to save; the run that found it may have been ended.
     """
@@ -43,7 +43,7 @@ class Asked:
     refused: tuple[float, str] = (0.0, "")
 
     def note(self) -> None:
-        """Note the acts that the browser sent; a callback."""
+        """Note the actions that the browser sent; a callback."""
         for act in st.session_state[self.key].acts or []:
             if act["id"] > self.taken:
                 self.acts.append(act)
@@ -54,7 +54,7 @@ class Asked:
         self.acts.append(act)
 
     def take(self, act: Act) -> bool:
-        """Remove an act; return whether it was still to be done."""
+        """Remove an action; return whether it was still to be done."""
         try:
             self.acts.remove(act)
         except ValueError:
@@ -62,13 +62,13 @@ class Asked:
         return True
 
     def each(self) -> Iterator[Act]:
-        """Yield the acts in order; each is yielded once, even if the run ends during it."""
+        """Yield the actions in order; each is yielded once, even if the run ends during it."""
         while self.acts:
             yield self.acts.pop(0)
 
 
 def asked_of(key: str) -> Asked:
-    """Return the pending acts of a component in this browser tab."""
+    """Return the pending actions of a component in this browser tab."""
     found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
     return found
 
@@ -76,16 +76,17 @@ def asked_of(key: str) -> Asked:
 def save_all(
     asked: Asked, acts: list[Act], home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]
 ) -> None:
-    """Save people's decisions in a project, each act separately, and show a message for each.
+    """Save people's decisions in a project, each action separately, and show a message for each.
 
-    The session state is not accessed between an act and its saving, so that the run cannot end there. The screen then
-    shows the saved decisions, even if an earlier run saved them.
+    The session state is not accessed between an action and its saving, so that the run cannot end there. The screen
+    then shows the saved decisions, even if an earlier run saved them.
 
     Args:
         acts: selected from the pending ones by the caller; the next run may note others meanwhile.
-        home: the name of the project; each act names the project that it was made in.
-        save: saves an act under the person's name and returns a message; it must not access the session state either.
-        called: returns the name of an act for the message that it was not saved.
+        home: the name of the project; each action names the project that it was made in.
+        save: saves an action under the person's name and returns a message; it must not access the session state
+            either.
+        called: returns the name of an action for the message that it was not saved.
 
     Raises:
         WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
@@ -115,6 +116,6 @@ def save_all(
 
 def _author(asked: Asked) -> str:
     if not person.known():
-        # A person who has to enter a name first is asked to repeat the act.
+        # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
     return person.author()

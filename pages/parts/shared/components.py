@@ -10,7 +10,7 @@ import streamlit as st
 
 _PARTS = Path(__file__).parents[1]
 ACTING = ("shared/making.css", "shared/making.js")
-"""Files that precede those of a component that reports acts (`pages.parts.shared.acting`)."""
+"""Files that precede those of a component that reports actions (`pages.parts.shared.acting`)."""
 
 
 def component(name: str, *files: str, html: str | None = None) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Sign-in on a shared server: the identity from OpenID Connect, and the role in the project."""
+"""Login on a shared server: the identity from OpenID Connect, and the role in the project."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pages.parts.shared.refused_logins import REFUSED, WORD
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 DEMAND_VARIABLE = "EXAM_LOGIN"
-"""If it is set, sign-in is required, whether or not the secrets configure it."""
+"""If it is set, login is required, whether or not the secrets configure it."""
 HOURS = 12.0
-"""Hours after which a person has to sign in again, even if the provider's session lasts longer."""
+"""Hours after which a person has to log in again, even if the provider's session lasts longer."""
 MEMBER = "logged in as"
 _ended: dict[tuple[Any, ...], float] = {}
 """Ended logins and the times when they were made, since their cookies stay valid."""
 
 
 def needed() -> bool:
-    """Return whether the server requires sign-in.
+    """Return whether the server requires login.
 
     Raises:
         InputError: its secrets cannot be read.
@@ -43,7 +43,7 @@ def needed() -> bool:
 
 
 def can_log_in() -> None:
-    """Check that sign-in is possible if it is required.
+    """Check that login is possible if it is required.
 
     Raises:
         InputError: the secrets cannot be read, or name no identity provider.
@@ -57,7 +57,7 @@ def can_log_in() -> None:
 
 
 def claims() -> Mapping[str, Any] | None:
-    """Return the provider's claims about the signed-in person; None without a login."""
+    """Return the provider's claims about the logged-in person; None without a login."""
     return st.user.to_dict() if st.user.is_logged_in else None
 
 
@@ -72,8 +72,8 @@ def expired(said: Mapping[str, Any], now: float | None = None) -> bool:
     """Return whether a login is too old.
 
     Args:
-        said: claims of the identity token; `iat` is the time of its issue in seconds since 1970, and is required
-            (OpenID Connect Core 1.0, section 2).
+        said: claims of the identity token; `iat` is the time of its issue in seconds since 1970. OpenID Connect Core
+            1.0, section 2, requires it.
         now: in the same unit; None for the present.
     """
     try:
@@ -104,7 +104,7 @@ def meant_for_us(said: Mapping[str, Any]) -> bool:
 
 
 def identity() -> str | None:
-    """Return the identity of the person at this screen; None if no sign-in is required.
+    """Return the identity of the person at this screen; None if no login is required.
 
     Raises:
         NotAllowed: the login is missing, has ended, or is for another application.
@@ -154,7 +154,7 @@ def _mark(said: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def passed() -> bool:
-    """Return whether the person may use the app; otherwise draw the sign-in."""
+    """Return whether the person may use the app; otherwise draw the login."""
     ways: Mapping[str | None, str] = {}
     try:
         can_log_in()
@@ -221,7 +221,7 @@ def take_note(project: Project | None) -> None:
 
 
 def member() -> Member | None:
-    """Return the signed-in person with their role; None if sign-in is not required, or they have no role."""
+    """Return the logged-in person with their role; None if login is not required, or they have no role."""
     found: Member | None = st.session_state.get(MEMBER) if needed() else None
     return found
 
@@ -235,7 +235,7 @@ def begins_with_work() -> bool:
 
 
 def box() -> None:
-    """Draw the signed-in person in the sidebar, and the button to log out."""
+    """Draw the logged-in person in the sidebar, and the button to log out."""
     found = member()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key="signed-in", width="content").text(
@@ -267,6 +267,6 @@ def check(project: Project | None, screen: str) -> None:
 
 @functools.cache
 def _to_see(screen: str) -> list[ActName]:
-    """Return the acts of a screen; a person who may do one of them sees it. Acts that only read are preferred."""
+    """Return the actions of a screen; a person who may do one of them sees it. Actions that only read are preferred."""
     acts = [act for act, rule in ACTS.items() if screen in rule.screens]
     return [act for act in acts if not ACTS[act].writes] or acts

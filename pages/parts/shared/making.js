@@ -1,4 +1,4 @@
-// Helpers of the review components: elements, chips of ratings, acts that reach the server.
+// Helpers of the review components: elements, chips of ratings, actions that reach the server.
 
 function make(tag, given = {}, ...children) {
   const node = document.createElement(tag);
@@ -23,7 +23,7 @@ function chip(value, title = "") {
 
 let lastAct = 0;
 
-// Acts are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
+// Actions are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
 class Acts {
   constructor() {
     this.waiting = [];
@@ -48,7 +48,7 @@ class Acts {
 
 const outlasting = new Map();
 
-// The acts of a project, which survive visits to other screens.
+// The actions of a project, which survive visits to other screens.
 function actsOf(home) {
   if (!outlasting.has(home)) outlasting.set(home, new Acts());
   return outlasting.get(home);

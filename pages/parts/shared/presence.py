@@ -24,13 +24,13 @@ def _presence() -> Presence:
 
 
 def beside(project: Project, query_id: str) -> None:
-    """Draw the other people in a query, with regular updates; draw nothing without sign-in."""
+    """Draw the other people in a query, with regular updates; draw nothing without login."""
     if login.needed() and ui.person():
         _others(project, query_id)
 
 
 def accompany() -> None:
-    """Redraw the screen when other people have saved changes; do nothing without sign-in.
+    """Redraw the screen when other people have saved changes; do nothing without login.
 
     If a redraw would disturb, because the person is typing or has a dialog open, a button offers it instead. Without
     new changes an update needs no query.
@@ -49,7 +49,7 @@ def accompany() -> None:
 @st.fragment(run_every=LOOKS_EVERY)
 def _news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
-    # The number of the newest act, so that the browser recognizes further changes.
+    # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
     found = _redraw(key="redraw", data={"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None)
     if others and found.redraw:

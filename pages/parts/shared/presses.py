@@ -46,7 +46,7 @@ def presses() -> Presses:
 
 
 def _place() -> object:
-    """The screen, the project and the address, so that a press takes effect only in its place."""
+    """Return the screen, the project and the address, so that a press takes effect only in its place."""
     return st.session_state.get("screen"), st.session_state.get("project"), dict(st.query_params)
 
 

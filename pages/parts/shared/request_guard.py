@@ -1,4 +1,4 @@
-"""Requests that the server answers: for its own host names, from its own pages, and from signed-in people."""
+"""Requests that the server answers: for its own host names, from its own pages, and from logged-in people."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
-"""Parts of Streamlit's own paths that a browser requests before sign-in. They reveal no project data."""
+"""Parts of Streamlit's own paths that a browser requests before login. They reveal no project data."""
 
 
 class RequestGuard:
     """Refuses requests for other host names, from pages of another origin, and from people without a role.
 
-    If people sign in, files, uploads and figures about the server need a role in a project. The page itself is open,
-    because it leads to the sign-in.
+    If people log in, files, uploads and figures about the server need a role in a project. The page itself is open,
+    because it leads to the login.
 
     Args:
         app: the ASGI application that answers the other requests.

@@ -100,7 +100,7 @@ def hosts() -> Sequence[str]:
 def projects() -> dict[str, Path]:
     """Return every project that can be opened, by name.
 
-    If people sign in, these are the projects in which the person has a role; no screen reveals others.
+    If people log in, these are the projects in which the person has a role; no screen reveals others.
     """
     known = login.identity()
     return project_files() if known is None else with_role(project_files(), known)
@@ -109,7 +109,7 @@ def projects() -> dict[str, Path]:
 def project_files() -> dict[str, Path]:
     """Return the projects of this server by name: files of the projects folder, and the project named at start.
 
-    If people sign in, only plain files of that folder count. A symbolic link could make the server open a file that
+    If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
     people with write access to the folder must not read.
     """
     every, shared = sorted(projects_folder().glob("*.duckdb")), login.needed()
@@ -207,7 +207,7 @@ def chosen_project() -> Project | None:
     """Return the project that is open in this browser tab; None if none exists yet.
 
     Raises:
-        NotAllowed: the signed-in person has no role in any project.
+        NotAllowed: the logged-in person has no role in any project.
         ProjectError: it cannot be opened.
     """
     known = projects()

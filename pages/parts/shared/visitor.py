@@ -68,7 +68,7 @@ def secrets() -> Mapping[str, Any]:
     """Return the content of the server's file of secrets; empty without a file.
 
     Raises:
-        InputError: a file exists but cannot be read. Treating it as empty would switch sign-in off.
+        InputError: a file exists but cannot be read. Treating it as empty would switch login off.
     """
     found = _found.get()
     if found is None:
