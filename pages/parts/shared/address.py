@@ -58,7 +58,7 @@ class Address:
         screen: the latest screen.
         now: the parameters that were last read or written.
         before: the earlier parameters, which a delayed browser may still send.
-        come: whether the present run must read the address because the person followed a link.
+        come: whether this run must read the address because the person followed a link or went back.
         moved: whether the previous run drew another screen.
     """
 
@@ -89,7 +89,7 @@ def arrive(screen: str) -> None:
 
 
 def take(key: str, read: Callable[[str], Any], default: Any) -> None:
-    """Set a widget from the address before it is drawn, if the person followed a link.
+    """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
         read: converts a text of the address; raises ValueError for an invalid one, which means the default.
@@ -163,7 +163,7 @@ class Places:
     been: list[dict[str, str]] = field(default_factory=list)
 
     def come(self, home: str, given: dict[str, str]) -> bool:
-        """Apply the address if the person followed a link; return whether that is so.
+        """Apply the address if the person followed a link or went back; return whether that is so.
 
         Args:
             given: the parameters of the screen.
