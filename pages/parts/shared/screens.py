@@ -1,4 +1,4 @@
-"""The screens: every file directly in `pages/`, with its title, its icon and its place in the list."""
+"""The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _frame = component("frame", "shared/frame.js")
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
-    """Declare the screens; returns the name of the one that the person is on, that screen, and all of them by name."""
+    """Declare the screens; return the name of the open screen, its page, and all pages by name."""
     pages = {
         name: st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
         for name, (title, icon) in SCREENS.items()
@@ -56,10 +56,10 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 
 
 def first_by_name() -> Route:
-    """The way from the first screen's name, which people type as they do those of the others, to its empty address."""
+    """Return a redirect from the first screen's name, which people may type, to its empty address."""
 
     async def lead(request: Request) -> Response:
-        # Seen from here, whatever stands before the name.
+        # A relative address, so that it works under any path prefix.
         return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
     return Route(f"/{next(iter(SCREENS))}", lead)
