@@ -128,9 +128,9 @@ class HostKey:
 def key_for(address: str, model: str | None, variable: str | None, access: Access) -> HostKey:
     """Return the key for an address. All keys are read here.
 
-    A key belongs to a host by the owner's setting, by the list of well-known services, because a person typed it for
-    that address, or because a person named address and variable together at a shell. A project's statement assigns no
-    key, because any person may have written it.
+    A key belongs to a host by one of these: the owner's setting, the list of well-known services, a person typed it
+    there, or named address and variable together at a shell. A project's statement assigns no key, because any person
+    may have written it.
 
     Args:
         address: address of the API.
@@ -230,7 +230,7 @@ def unshared_localhost(
     """Return whether a visitor of the app is its only user.
 
     All signs must agree: the server listens on this computer only and has no other name, sign-in is off, and the
-    request came from this computer without a proxy. `EXAM_SHARED=1` says that other people use the server too.
+    request comes from this computer directly. `EXAM_SHARED=1` says that other people use the server too.
 
     `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every address. In a
     container, for example, requests arrive from the container's network. All other signs are still required.

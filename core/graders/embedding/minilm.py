@@ -45,7 +45,7 @@ class Encoder:
     for a text in different batches: padding and order change only float rounding.
 
     On a processor, every core works on its own batches. The default of torch splits each operation over the cores. That
-    is as fast on an idle machine and several times slower on a busy one, because the cores wait for each other
+    is as fast on an idle machine, but several times slower on a busy one. There, the cores wait for each other
     thousands of times a second.
     """
 
