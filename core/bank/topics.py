@@ -12,7 +12,7 @@ from .questions import questions as bank_questions
 def asks(place: str, question: str) -> str:
     """Return the SQL condition that a row of places() asks a question.
 
-    A question without a subtopic is asked of every section: TREC CAR's manual questions have no subtopic, and the
+    A question without a subtopic is asked of every section, because TREC CAR's manual questions have no subtopic. The
     papers ask them of every section of their query (exam-plus-plus, section 5.1).
 
     Args:

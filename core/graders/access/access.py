@@ -128,9 +128,9 @@ class HostKey:
 def key_for(address: str, model: str | None, variable: str | None, access: Access) -> HostKey:
     """Return the key for an address. All keys are read here.
 
-    A key belongs to a host by one of these: the owner's setting, the list of well-known services, a person typed it
-    there, or named address and variable together at a shell. A project's statement assigns no key, because any person
-    may have written it.
+    A key belongs to a host by the owner's setting or the list of well-known services. It also does if a person typed
+    it there, or named address and variable together at a shell. A project's statement assigns no key, because any
+    person may have written it.
 
     Args:
         address: address of the API.

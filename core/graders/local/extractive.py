@@ -203,8 +203,8 @@ def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
     """Update the best span if the window's best has a higher score, and the score of no answer if the window's is
     lower.
 
-    A span's score is the sum of its logits; it begins and ends in the passage, in this order, and is at most
-    `LONGEST_ANSWER` tokens long (Devlin et al. 2019, section 4.3).
+    A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
+    `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).
     """
     import torch
 

@@ -35,8 +35,8 @@ class Options:
     """The options of a call as tokens that a model may write.
 
     A surface form is a sequence of tokens that reads as an option: with or without a blank before it, for words in any
-    case. Its first token that the forms of other options do not share identifies it (of `▁ 4` and `▁
-    5` the second).
+    case. Its first token that the forms of other options do not share identifies it. Of `▁ 4` and `▁ 5` that is the
+    second token.
 
     Args:
         options: the texts.

@@ -258,7 +258,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _read_json(text: str, begin: int) -> Any:
-    """Return the JSON value at a position, regardless of later text; None if there is no valid JSON."""
+    """Return the JSON value at a position, regardless of later text; None for invalid JSON."""
     try:
         return _DECODER.raw_decode(text, begin)[0]
     except (ValueError, RecursionError):  # malformed or cut off; nested too deeply for Python
@@ -350,7 +350,7 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
         field: the key of the list.
 
     Returns:
-        The texts, stripped, without empty ones and repetitions, in order; and why there are none, else None.
+        The texts, stripped, without empty ones and repetitions, in order; and the reason for an empty list, else None.
     """
     text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)
@@ -400,8 +400,8 @@ _HEDGED = re.compile(
 def unanswerable(text: str) -> bool:
     """Return whether a text says that there is no answer.
 
-    The text is one of the paper's expressions, begins with one of several words, or begins with a sentence that denies
-    an answer ("The passage does not answer the question.") without a later reservation.
+    The text is one of the paper's expressions, or begins with one that has several words. It may also begin with a
+    sentence that denies an answer ("The passage does not answer the question.") without a later reservation.
     """
     bare = " ".join(_bare(text).lower().replace("’", "'").split())
     if bare in UNANSWERABLE or any(

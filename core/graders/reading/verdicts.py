@@ -43,8 +43,8 @@ _HEDGES = re.compile(
 def verdicts_in(text: str) -> set[int]:
     """Return the verdicts in prose: 1 for yes, 0 for no; empty if the text doubts or compares the two.
 
-    "I would say yes", "The passage is not relevant." and "It does not answer the question" name a verdict; "It is
-    partially correct", "It is correct, but not complete" and "There is no evidence" do not.
+    Examples with a verdict: "I would say yes", "The passage is not relevant.", "It does not answer the question".
+    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
     """
     plain = text.lower().replace("’", "'")
     if _HEDGES.search(plain):
