@@ -21,7 +21,7 @@ from .questions import questions as bank_questions
 from .saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 
 DRAFTS = "draft"
-"""Prefix of the names of tables with drafts. An edit invalidates only caches that depend on these tables."""
+"""Word in the names of tables with drafts. An edit invalidates only cached results that read these tables."""
 
 
 @dataclass(frozen=True)

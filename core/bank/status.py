@@ -103,7 +103,7 @@ def next_step(
         ungraded: number of pairs behind the labels that were never asked.
         unsaved: number of the person's unsaved changes to the bank.
         stale: number of overrides whose question was reworded since.
-        asked: noun for the graded thing; "query" for a grader that judges a query as a whole.
+        asked: noun for the graded thing; "query" for a grader that grades for a query as a whole.
     """
     if found["exams"] and found["exams"] == found["queries"]:
         return _next_of_exam(found, unsaved)

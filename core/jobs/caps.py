@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PATIENCE = 3600.0
-"""Default number of seconds for which a job waits for an endpoint that is gone."""
+"""Default number of seconds for which a job waits for an unreachable endpoint."""
 LONGEST_PATIENCE = 365 * 24 * PATIENCE
 """Longest allowed waiting time of a job, in seconds: a year."""
 

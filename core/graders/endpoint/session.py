@@ -35,7 +35,7 @@ MOST_CALLS = 1000
 UNREAD = 1024
 """Waiting outcomes from which no new call is made."""
 SILENT_PAIRS = 10
-"""Consecutive permanent failures, or as many as calls in flight, after which an endpoint counts as unreachable."""
+"""Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is given up."""
 
 BARRED_PASSAGES = 3
 """Passages with refused access, before any answer, after which the key counts as refused."""

@@ -281,7 +281,7 @@ class TransformersBackEnd(LocalBackEnd):
 def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) -> Completion:
     """Return the option of a call with the best log-likelihood for its length.
 
-    Per token, that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
+    Per token, that is the length-penalised log-likelihood by which an examinee chooses (exam-generation-irt,
     section 3.2).
 
     Args:

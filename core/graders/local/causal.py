@@ -203,8 +203,8 @@ def common_length(one: Sequence[int], other: Sequence[int]) -> int:
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
     """Group prompts by common prefixes, so that the fewest tokens are read.
 
-    Prompts are sorted by their tokens, so that those with long common prefixes are neighbours. A prompt may leave its
-    group with one neighbour to join another, so all divisions are compared by dynamic programming.
+    Prompts are sorted by their tokens, so that those with long common prefixes are neighbours. The longest
+    common prefixes need not give the best groups, so all divisions are compared by dynamic programming.
 
     Returns:
         Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each prompt is
