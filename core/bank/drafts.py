@@ -189,7 +189,7 @@ def change_draft(
 
 
 def _clean(value: object) -> object:
-    """Clean a value like stored fields are, so that the two can be compared."""
+    """Clean a value in the same way as stored fields, so that the two can be compared."""
     if isinstance(value, tuple):
         return tuple(map(_clean, value))
     return clean_text(value) if isinstance(value, str) else value

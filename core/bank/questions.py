@@ -57,7 +57,7 @@ def latest_version(project: Project) -> int:
 
 @as_act("see boards")
 def check_version(project: Project, version: int | None) -> int:
-    """Return a checked bank version; the newest for None.
+    """Check a bank version and return it; the newest for None.
 
     Raises:
         InputError: the version does not exist.

@@ -58,7 +58,7 @@ def normalised(text: str) -> str:
 def marks(
     project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
 ) -> dict[int, Repeat]:
-    """Return the repeated wordings among the open proposals of a query.
+    """Return the wordings that the open proposals of a query repeat.
 
     Proposals are compared with the questions in the person's drafts, with decided proposals, and with earlier open
     ones. An answer key is compared with those of its question.

@@ -135,7 +135,7 @@ def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: st
 
 
 def _wordless(part: pa.Table) -> bool:
-    """Return whether some questions have no text. This is rare, and finding their meaning is slow."""
+    """Return whether some questions have no text. This is rare, and the search for the texts that they mean is slow."""
     return bool(part["text"].null_count)
 
 

@@ -157,7 +157,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
 
 
 def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
-    """Make a grader that has graded again, from its saved settings or else from its identity.
+    """Remake a grader that has graded, from its saved settings or else from its identity.
 
     Returns:
         A grader with the same fingerprint; None if its settings are unknown.

@@ -35,7 +35,7 @@ def versions(project: Project) -> list[PromptVersion]:
 
 
 def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
-    """Save a prompt. A changed prompt makes new graders; grades of the old one stay with the old grader.
+    """Save a prompt. Graders with a changed prompt are new ones; old grades stay with the old grader.
 
     Returns:
         Whether the prompt differs from the saved one.

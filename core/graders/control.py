@@ -208,7 +208,7 @@ class Control:
     def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
         """Ask for permission to make one call; without it the call must not be made.
 
-        Under a cost limit, the first call of a patient caller runs alone. After it ended, `CAPPED_CALLS` may be in
+        Under a cost limit, the first call of a patient caller runs alone. After it has ended, `CAPPED_CALLS` may be in
         flight, or more if the rest of the limit covers the largest believable usage of each.
 
         Args:

@@ -25,7 +25,7 @@ from .pair_files import PlannedGrader, grade_columns, planned_grader
 BLOCKS = (256, 64, 8, 1)
 """Rows per block in each pass. In the last pass, a row that kills its worker is alone in its block."""
 MOST_LOST = 100
-"""Lost blocks after which a pass ends: a problem that affects every block would go on for hours."""
+"""Lost blocks after which a pass ends: a problem that affects every block would otherwise go on for hours."""
 _SAMPLING = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "presence_penalty",
                        "frequency_penalty", "repetition_penalty"))  # fmt: skip
 """Request fields that vLLM's sampling parameters have under the same name."""
@@ -50,7 +50,7 @@ class GradedPlan:
 
 
 class GraderOnWorker:
-    """Grades blocks of pairs on a worker; each worker makes one.
+    """Grades blocks of pairs on a worker; each worker has one instance.
 
     Raises:
         GradingError: this computer makes another grader, such as one with another version of the model.

@@ -50,7 +50,7 @@ from .request import Request, asked_of
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
 """Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
-"""Seconds between two looks, and their growth. A batch takes from minutes to a day."""
+"""Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
 MOST_FAILED_LOOKS = 60
 """Number of failed looks in a row after which waiting ends: about two hours."""
 _PAIRS = {"mark": "VARCHAR", "place": "INTEGER", "question_text_key": "INTEGER", "passage_text_key": "INTEGER"}

@@ -38,7 +38,7 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
         queries: ids of the queries to include; None for all.
     """
     other_kind = no_text = no_answer_key = no_choices = 0
-    # Items of exams are for examinees, so graders do not skip them.
+    # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
     if spec.method == "direct":

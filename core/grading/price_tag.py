@@ -50,8 +50,8 @@ class PriceTag:
         cost: in the currency of the price table; None if the model has no price there.
         seconds: by the rate of this grader's earlier jobs; None without any.
         counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
-        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the limit of the model
-            without any.
+        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the limit of the
+            model without such jobs.
         cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least `prefixes.CACHED_FROM`
             tokens with the one before. If the price table has a price for them, the cost uses it.
         batch_cost: cost as batches; None if the model has no price, or its calls cannot be batched.

@@ -51,7 +51,7 @@ class Carrier(Generic[Result]):
         self.report(self.progress)
 
     def take(self, results: Sequence[Result]) -> None:
-        """Add results, and commit them if it is time to."""
+        """Add results, and commit them if a commit is due."""
         self.waiting.extend(results)
         # While a job is paused, the next result may be hours away.
         if self.control.paused or time.monotonic() - self.committed >= self.rest:
@@ -81,7 +81,7 @@ class Carrier(Generic[Result]):
             self.waiting = []
         self.committed = time.monotonic()
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
-        # The clock of a pause still runs while this is computed.
+        # During a pause, `paused_seconds` grows after `committed` was set, so the difference may be negative.
         paused = self.control.paused_seconds - self.paused_before
         seconds = max(self.committed - self.started - paused, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)

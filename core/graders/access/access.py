@@ -36,7 +36,7 @@ class Access:
     """Permissions of a person who calls models, in addition to the owner's endpoints and models.
 
     Args:
-        any_address: whether they may use any address, and well-known services with the owner's keys for these.
+        any_address: whether they may use any address, and well-known services with the keys that belong to these.
         any_model: whether they may use any folder of this computer and any name on the model hub.
         typed: keys that they typed, by origin; never stored and never shown.
         named: pairs of an origin and the variable with its key, which they named together in one command.

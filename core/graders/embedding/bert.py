@@ -20,7 +20,7 @@ class Bert:
 
     Args:
         weights: tensors by their published name, all on one device.
-        layers, heads: numbers of the encoder.
+        layers, heads: numbers of layers and of attention heads.
         eps: epsilon of the layer norms.
     """
 

@@ -144,7 +144,7 @@ def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, 
     """Yield all encodings of bytes at any position within other bytes.
 
     The bytes before a key decide where in an encoding unit it begins. Its first and last digits depend on the bytes
-    around it and are cut off.
+    around it.
     """
     for shift in range(unit):
         yield encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * digits // unit) :]

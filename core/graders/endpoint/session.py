@@ -33,14 +33,14 @@ GRACE_SECONDS = 5.0
 MOST_CALLS = 1000
 """Maximum number of connections of the client."""
 UNREAD = 1024
-"""Waiting outcomes from which no new call is made."""
+"""Number of waiting outcomes from which on no new calls are made."""
 SILENT_PAIRS = 10
 """Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is given up."""
 
 BARRED_PASSAGES = 3
-"""Passages with refused access, before any answer, after which the key counts as refused."""
+"""Number of passages whose calls are refused before any answer arrives; the key then counts as refused."""
 TRIES_ALONE = 3
-"""Attempts to reach an endpoint with a few remaining pairs, after others had their answers."""
+"""Number of attempts to reach an endpoint with the few remaining pairs, after other pairs had their answers."""
 
 _log = logging.getLogger("exam.grading")
 
@@ -326,7 +326,7 @@ class Session:
         asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
         # A pair that fails again after an outage, while others succeed, is itself at fault.
         spared_in_vain = 0 < asked.spared < self._heard
-        # An unusable answer does not indict the endpoint once a later pair has its answer.
+        # An unusable answer says nothing about the endpoint once a later pair has its answer.
         silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
         if self.control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
@@ -378,8 +378,8 @@ class Session:
     def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
         """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a success."""
         self._go_on(asked, Completion(error=error))
-        # If a pair that started later has its answer, a slower failure does not indict the endpoint. Questions about
-        # one passage follow each other, so that passage may be the cause.
+        # If a pair that started later has its answer, a slower failure says nothing about the endpoint.
+        # Questions about one passage follow each other, so that passage may be the cause.
         if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
             return
         self._silent_passage = asked.pair[1]

@@ -1,7 +1,7 @@
 """The process that fills in chat templates: a separate program with limited memory that can be killed at any time.
 
-It is run as a file and imports nothing of the workbench. It first writes a line when it is ready. Then each line of its
-input has a template and values, and each line of its output the result, as JSON.
+It is run as a file and imports nothing of the workbench. Its first line of output says that it is ready. Then each line
+of its input has a template and values, and each line of its output the result, as JSON.
 """
 
 from __future__ import annotations

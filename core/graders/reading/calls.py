@@ -87,7 +87,7 @@ class Completion:
 
 
 Steps = Generator[Call, Completion, Grade]
-"""Steps of grading one pair: a generator that yields calls, is sent their completions, and returns the grade."""
+"""Steps of grading one pair: a generator that yields calls, receives their completions, and returns the grade."""
 
 
 class BackEnd(Protocol):

@@ -247,7 +247,7 @@ def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tupl
 
 # JSON
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object after a check that its keys differ, because of two ratings neither is the rating."""
+    """Return an object after a check that its keys differ, because an answer with two ratings is ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("duplicate key")

@@ -121,8 +121,8 @@ def named_rating(text: str, top: int) -> int | None:
 
     If a number is at the beginning or on a line of its own, the last number after a label ("Rating: 4") counts. Without
     a label that number counts, if it is the only one. Otherwise the last label or statement counts ("the rating is 3",
-    "4 out of 5", "**4**"), or else the last mention ("a rating of 3"). A rating that is denied or only considered ("a
-    rating of 5 needs more") does not count.
+    "4 out of 5", "**4**"). Without these, the last mention counts ("a rating of 3"). A rating that is denied or only
+    considered ("a rating of 5 needs more") does not count.
     """
     text = _plain(text, top)
     named = sorted(_all_named(text, top), key=lambda one: one.begin)
