@@ -1,4 +1,4 @@
-"""The question bank: questions at any version, drafts, saving, proposals, and what a grader is asked."""
+"""The question bank: questions of every version, drafts, saving, proposals, and the questions of graders."""
 
 from __future__ import annotations
 
