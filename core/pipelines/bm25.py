@@ -16,11 +16,11 @@ K1, B = 1.2, 0.75
 class BM25:
     """An index of passages.
 
-    The score of a passage d for a question q is the sum over the words w of q of idf(w) · f / (f + k1 · (1 − b + b ·
-    |d| / mean length)), where f is the frequency of w in d, and idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N
-    passages that have w. A word that q has twice counts twice. Source: Robertson and Zaragoza, The Probabilistic
-    Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene. Words are those of `text.normalise`: lower case,
-    without stop words, stemmed.
+    The score of a passage d for a question q is a sum over the words w of q:
+    idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)). f is the frequency of w in d.
+    idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has twice counts twice.
+    Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene.
+    Words are those of `text.normalise`: lower case, without stop words, stemmed.
 
     Args:
         texts: of N passages.

@@ -76,8 +76,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over the queries with gold
-        answers. A run with waiting answers or comparisons is left out of measures that need them, since its known
-        scores
+        answers. A run with waiting answers or comparisons is left out of measures that need them. Its known scores
         may be those of easy queries. See `waiting_runs`.
 
     Raises:
