@@ -74,8 +74,8 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     """Return every override that is not withdrawn, newest first, with the label of its passage without it and with it.
 
     The label is that for the question's query or, if only its topic has the passage in its pool, for the topic. All
-    other overrides apply both times. Overrides have no effect if they are stale at the policy's bank version, hidden by
-    a newer one for the same two texts, or ignored by the policy.
+    other overrides apply both times. Overrides that are stale at the policy's bank version, superseded for the same two
+    texts, or ignored by the policy have no effect.
 
     Raises:
         InputError: the grader or version is unknown.
