@@ -63,6 +63,7 @@ class GradedImport:
             self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, author)))
 
     def write(self, batch: Batch) -> None:
+        """Write one batch of grades."""
         self._write_grades(batch)
         let_go(self.cursor)
 

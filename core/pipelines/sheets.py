@@ -24,6 +24,7 @@ class Line:
 
     @property
     def task(self) -> Task:
+        """The item."""
         return self.given[0]
 
 

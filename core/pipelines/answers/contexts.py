@@ -125,6 +125,7 @@ def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[st
 
 
 def passage_id_of(one: Read | str) -> str:
+    """Return the id of a passage, with or without a text."""
     return one if isinstance(one, str) else one.passage_id
 
 
