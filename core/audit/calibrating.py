@@ -1,5 +1,4 @@
-"""Calibration of labels by an audit's judgments: the meaning of each label, a min rating, and cut points, as
-proposals."""
+"""Calibration of labels by an audit's judgments: the meaning of each label, and proposed min ratings and cut points."""
 
 from __future__ import annotations
 
@@ -237,8 +236,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
 
 
 def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
-    """Return each passage's highest similarity to a question of its query, which the embedding grader stores with a
-    grade."""
+    """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
     base = basis(project, audit.policy)
     column = {item: i for i, item in enumerate(facts.weights.items)}
     found = np.full(len(column), np.nan)

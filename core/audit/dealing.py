@@ -1,5 +1,4 @@
-"""Dealing of a batch to assessors: query by query, and each passage to one assessor unless it needs a second
-judgment."""
+"""Dealing of a batch to assessors, by query. Each passage goes to one assessor unless it needs a second judgment."""
 
 from __future__ import annotations
 

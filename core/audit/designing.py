@@ -74,8 +74,8 @@ def design(
         seed: determines, with the chances, which passages are drawn; None for a random one.
 
     Raises:
-        InputError: the name is empty or taken, the measure is not linear in gains, a run or grader is unknown, labels
-            are missing, or a number is out of range.
+        InputError: the name is empty or taken, the measure is not linear in gains; a run or grader is unknown; labels
+            are missing; or a number is out of range.
     """
     project.require("plan audits", author=author)
     if not (name := as_name(name)):

@@ -20,7 +20,7 @@ from ..measures.audit import (
 from .facts import Facts
 
 PLANNED = 50
-"""Fewest batches for which shares are planned, for any number of looks."""
+"""Least number of batches for which shares are planned, for any number of looks."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,8 +52,7 @@ class Place:
         return self.said[turn - 1] in FINAL
 
     def open_to(self, assessor: str, turn: int) -> bool:
-        """Whether an assessor may judge it in a turn: a second judgment must come from another person than the
-        first."""
+        """Whether an assessor may judge it in a turn. Second judgments need another person than first ones."""
         if self.settled(turn):
             return False
         return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)

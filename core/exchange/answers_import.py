@@ -157,8 +157,7 @@ def _shown(words: Words) -> str:
 
 
 def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
-    """Return question, key and choices in one text, the form in which answers refer to items. None if the key is not
-    a choice."""
+    """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
     at = key_position(Asked(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
         return None
@@ -167,8 +166,7 @@ def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> st
 
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
-    """Return the text keys that answers to items refer to: words with key and choices, else the words or the id
-    alone."""
+    """Return the keys of the texts that answers refer to: words with key and choices, else only words or id."""
     rows = cursor.execute(
         "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
         " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",

@@ -83,8 +83,7 @@ _README = "README.txt"
 
 
 def bundled(project: Project) -> dict[int, dict[str, int | None]]:
-    """Return the files of all bundles: their sizes in bytes by file by publication. None for sizes that were not
-    recorded."""
+    """Return the sizes in bytes of all bundles' files, by file by publication. None if not recorded."""
     found: dict[int, dict[str, int | None]] = {}
     for (text,) in project.rows(_MADE, [_ACT]):
         detail = json.loads(text)

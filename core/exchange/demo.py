@@ -78,8 +78,7 @@ def _fill(
 
 
 def is_demo(project: Project) -> bool:
-    """Return whether a project has exactly the queries of the demo collection, apart from its exam. Its name does
-    not matter."""
+    """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
 
     def compute() -> bool:
         ids = {query.query_id for query in queries.read_queries(Source.of(FILES / "queries.jsonl"), Report())}

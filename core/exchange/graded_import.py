@@ -115,8 +115,7 @@ class GradedImport:
         self.differing += written.differing
 
     def _rows_of(self, batch: Batch) -> pa.Table:
-        """Return the grades of a batch with the keys of their questions, passages and jobs, as `write_grades`
-        expects."""
+        """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
         asked, grades = self._asked(batch), batch.grades
         passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)

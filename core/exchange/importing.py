@@ -476,8 +476,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
 
 @contextmanager
 def _no_collecting() -> Iterator[None]:
-    """Switch off garbage collection of cycles: reading makes millions of lists without cycles, so it would find
-    nothing."""
+    """Switch off garbage collection, which would find nothing: reading makes millions of lists without cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -563,8 +562,7 @@ def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) ->
 
 
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
-    """Refuse a leaderboard if most of its systems, or of the cells in its text columns, are queries or passages
-    here."""
+    """Refuse a leaderboard if most of its systems or text cells are queries or passages of the project."""
     systems = {row.run for row in board.rows}
     for named, what in ((systems, "systems"), (board.apart, "cells in text columns")):
         for table, noun in (("queries", "query"), ("passages", "passage")):

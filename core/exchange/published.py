@@ -34,8 +34,7 @@ class Past(Project):
 
 @contextmanager
 def past(project: Project, publication: int) -> Iterator[Past]:
-    """Provide the project as it was at a publication, for a block in one thread; the views are made once for the
-    block."""
+    """Provide the project as it was at a publication, for a block in one thread, with views made once for it."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _views(f'"{catalog}".main', publication).items():
@@ -148,8 +147,7 @@ POOL_SHA256 = (
     " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
     " ORDER BY query_key, position), ''))"
 )
-"""SQL for the hash of a pool `p`: a line per passage with the ids of query and passage, and a mark if the text is
-missing."""
+"""SQL for the hash of a pool `p`: a line per passage with the ids of query and passage, and a mark for missing text."""
 
 
 def record_pool(cursor: Cursor) -> int:

@@ -694,8 +694,7 @@ BY_TYPE: Final = {
 
 
 def rules_of(cursor: Cursor, tables: Collection[str]) -> Iterator[Rule]:
-    """Yield the rules of some tables: the explicit ones, and those that follow from types, names and indexes of
-    columns."""
+    """Yield the rules of some tables: explicit ones, and those from types, names and indexes of columns."""
     yield from (rule for rule in RULES if rule.table in tables)
     for table, column, type_ in cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE table_name IN (SELECT unnest(?))"

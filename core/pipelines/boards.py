@@ -15,7 +15,7 @@ from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 from .responses import UNSTATED, Responses
 
 LEAST = 10
-"""Fewest answers of an examinee to items of a topic for which an accuracy is shown."""
+"""Least number of answers of an examinee to items of a topic for which an accuracy is shown."""
 
 Test = Literal["mcnemar", "randomisation"]
 TESTS: tuple[Test, ...] = get_args(Test)

@@ -138,8 +138,7 @@ class Checked:
 
 
 def kept_vectors(project: Project) -> Encode:
-    """Return the shipped encoder with the project's store of vectors; new ones are stored if the project is
-    writable."""
+    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
     return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
 
 

@@ -72,8 +72,8 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
 
     As text (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser):
     - The question is between `Question:` and the first choice, has more than 50 characters and ends in a question mark.
-    - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four with different marks, not
-    empty.
+    - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four, not empty, with different
+    marks.
     - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. Something
     must end the letter: the article in "answer is A bucket" does not count.
 
@@ -89,8 +89,7 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
 
 
 def shuffle_seed(exam_seed: int, item_id: str) -> int:
-    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of the exam's seed and the item's
-    id."""
+    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of exam seed and item id."""
     digest = hashlib.blake2b(f"{exam_seed}/{item_id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
@@ -200,8 +199,7 @@ def _key(text: str, begin: int) -> tuple[int | None, str | None]:
 
 
 def _short(words: str) -> bool:
-    """Return whether the words before the key on its line are only an introduction such as "So the", or emphasis
-    marks."""
+    """Return whether the words before the key on its line are only an introduction such as "So the", or emphasis."""
     return len(words.split()) <= 3 and not re.match(r"\s*[*_(]{0,3}\w[).]", words)
 
 

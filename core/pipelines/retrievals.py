@@ -24,7 +24,7 @@ Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 
 FUSED = 100
-"""Fewest passages of each ranking that are re-ranked or fused."""
+"""Least number of passages of each ranking that are re-ranked or fused."""
 RRF = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 DEPTH = 10

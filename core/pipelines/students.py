@@ -25,8 +25,7 @@ READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
 """Rules that read their context."""
 
 NORMALISE = "characters"
-"""Default divisor of the log-likelihood of a choice (as `acc_norm` of lm-eval, which Guinet et al., section 3.3,
-cite)."""
+"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al., section 3.3)."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,8 @@ def make_student(project: Project, plan: Plan) -> Student:
 
 
 def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
-    """Return the fingerprint of everything that changes answers: model, number format, prompt, worked items,
-    normalisation, context."""
+    """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items, normalisation,
+    context."""
     if parameters["by"] in RULES:
         return fingerprint_of(["student", dict(parameters), retrieval, k])
     worked = parameters.get("worked", [])

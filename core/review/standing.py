@@ -161,8 +161,7 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
 
 
 def stale_overrides(project: Project) -> list[Override]:
-    """Return the overrides of active questions that do not count because the question was reworded since; newest
-    first."""
+    """Return the overrides of active questions that do not count after a rewording, newest first."""
 
     def compute() -> list[Override]:
         found = [one for one in overrides(project) if one.stale]

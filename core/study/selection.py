@@ -1,5 +1,4 @@
-"""Retriever selection: accuracy of a grader on relevant passages, and whether its leaderboards choose the same
-system."""
+"""Retriever selection: accuracy of a grader, and whether its leaderboards choose the same system as judgments."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Succe
 """Default measures of the correlation: Success@k is the text's Top-k accuracy."""
 
 NEEDED = 3
-"""Fewest systems for which a choice between them is meaningful."""
+"""Least number of systems for a meaningful choice between them."""
 
 Pairs = set[tuple[str, str]]
 

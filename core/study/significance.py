@@ -75,7 +75,7 @@ def compare_systems(
         against: the run to compare with; None for the best of the leaderboard.
         test: `t`, the paired t test, or `randomisation`, see `randomisation_test`.
         correction: `holm`, see `holm`, over all comparisons returned, or `none`.
-        permutations: fewest of the randomisation test; more are made if the correction needs a finer p.
+        permutations: least number for the randomisation test; more are made if the correction needs a finer p.
         seed: makes the randomisation test repeatable.
 
     Returns:
@@ -98,8 +98,7 @@ def compare_neighbours(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every system but the first with the one above it on the leaderboard; arguments as in
-    `compare_systems`."""
+    """Compare every system but the first with the one above it; arguments as in `compare_systems`."""
     runs = [system.run for system in board.systems]
     return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
 

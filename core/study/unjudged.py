@@ -15,7 +15,7 @@ from ..measures import mean_and_standard_error
 from ..project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
 
 LISTED = 100
-"""Most passages to grade next that are listed; the counts are over all."""
+"""Greatest number of passages to grade next that are listed; the counts are over all."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ SECRETS = frozenset({"tokens"})
 """Tables of credentials for access, without other data. Exports omit them too."""
 
 SHOWN = 20
-"""Most faults of an imported project that are named."""
+"""Greatest number of faults named for an imported project."""
 LARGEST_VALUE = 256_000_000
 """Bytes of a text, as in a line of a graded file. A file of a few bytes can claim texts of any length."""
 LARGEST_TEXTS = 64_000_000_000

@@ -1,5 +1,4 @@
-"""Cases: queries on which Recall and LLM-retEval disagree, each with a proposal for a person to confirm, and the
-effects."""
+"""Cases: queries on which Recall and LLM-retEval disagree, with proposals for people to confirm, and the effects."""
 
 from __future__ import annotations
 
@@ -205,8 +204,7 @@ def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
 
 
 def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
-    """Return the scores that confirming a proposal would correct. A case A is a judgment, which raises every run
-    with the passage."""
+    """Return the scores that a confirmation would correct. A case A raises every run with the passage."""
     case, line = row.proposal.case, row.line
     if case is None:
         return []

@@ -29,7 +29,7 @@ from ...sentences import split_sentences
 USE = "answer from passages"
 PROMPT = "reteval-answer"
 N_TOKENS = 5
-"""Default number of tokens in the prompt: the authors' number, which fits NQ-open."""
+"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open."""
 MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
 Order = Literal["best first", "best last", "one by one"]

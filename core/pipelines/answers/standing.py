@@ -1,5 +1,4 @@
-"""Preliminaries of LLM-retEval: missing data, the runs and depths of a generator, a suitable answer check, clear
-leads."""
+"""Preliminaries of LLM-retEval: missing data, runs and depths of a generator, a suitable answer check, clear leads."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from .generating import KS
 from .studying import PeopleSaid, choice_tables
 
 SHORT = 5
-"""Most words of a gold answer that is a phrase, which can occur within a sentence."""
+"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a sentence."""
 SAMPLES = 1000
 SURE = 0.95
 """Share of the resamples in which a run has to lead for a clear lead."""

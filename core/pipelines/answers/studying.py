@@ -105,8 +105,7 @@ def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[
 
 
 def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
-    """Return the number of queries with a waiting answer or comparison at a depth, by run; complete runs are left
-    out."""
+    """Return, for each incomplete run, the number of queries with a waiting answer or comparison at a depth."""
     told = {
         run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
     }

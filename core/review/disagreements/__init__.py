@@ -1,2 +1,1 @@
-"""Disagreements of two sides: coefficients of agreement, the queue of cases, proposals what to check, and
-resolutions."""
+"""Disagreements of two sides: coefficients of agreement, the queue of cases, what to check next, and resolutions."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 By = Literal["board", "kappa"]
 
 TRIED = 500
-"""Most disagreements that are tried on the leaderboard."""
+"""Greatest number of disagreements tried on the leaderboard."""
 
 TIED = 1e-12
 """Means that differ by at most this much are equal: the order of summing changes the last digits."""

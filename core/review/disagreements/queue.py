@@ -240,8 +240,8 @@ _TEXTS = (
 
 
 def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
-    """Return the questions that support a value, by query id, passage id and value; empty if the label has other
-    sources."""
+    """Return the questions that support a value, by query id, passage id and value; empty for judgments, ratings and
+    means."""
     if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
         return {}
     base = basis(project, side.policy)
