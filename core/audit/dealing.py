@@ -97,7 +97,6 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
 
 
 def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
-    """Return the queries of an assessor's claims, in their order."""
     if not claims:
         return []
     looked = set(

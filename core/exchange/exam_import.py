@@ -129,7 +129,6 @@ def write_exam_items(
 
 
 def _title(file: str) -> str:
-    """Return a title for the query of an exam, derived from the file's name."""
     stem = Path(file).stem
     return "Exam" if stem == EXAM else f"Exam {stem}"
 

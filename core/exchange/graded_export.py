@@ -100,7 +100,6 @@ _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, qu
 
 
 def _of(members: Mapping[int, str]) -> dict[str, Any]:
-    """Return the parameters of `_OF_QUERIES`."""
     return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
 
 

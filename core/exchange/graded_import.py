@@ -81,7 +81,6 @@ class GradedImport:
         return pa.concat_tables(meant).combine_chunks()
 
     def _list_passages(self) -> None:
-        """Add the listed passages of the lines to the pool."""
         places, rows = self.files.listed()
         queries = self._query_keys(query.query_id for query in self.files.queries)
         list_keys(self.cursor, queries[places], self.written.keys[rows])

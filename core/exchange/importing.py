@@ -76,8 +76,8 @@ class Options:
 
     Args:
         source: name under which judgments or a leaderboard are kept; for None the proposal of `FileKind.source_name`.
-            Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of lm-
-            evaluation-harness, the examinee; for labels, the grader.
+            Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of
+            lm-evaluation-harness, the examinee; for labels, the grader.
         skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file; likewise
             leave out questions of a bank about unknown queries, instead of adding these queries.
         gold: whether responses are the gold texts, one per query, instead of a system's.

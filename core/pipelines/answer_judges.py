@@ -166,7 +166,6 @@ def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Enco
 
 
 def _places(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
-    """Return the distinct texts of pairs, with their places."""
     texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
     return {text: at for at, text in enumerate(texts)}
 

@@ -115,7 +115,6 @@ def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -
 
 
 def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that belong to the model."""
     return {name: value for name, value in parameters.items() if name != "worked"}
 
 

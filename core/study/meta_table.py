@@ -320,7 +320,6 @@ def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], c
 
 
 def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
-    """Yield the rows, with every coefficient marked by its standing within its column."""
     best: dict[tuple[int, str], float] = {}
     for row in rows:
         for at, cell in enumerate(row.cells):

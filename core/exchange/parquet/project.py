@@ -246,7 +246,6 @@ def _advance(connection: Cursor, last: int) -> None:
 
 
 def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
-    """Return names and types of the columns of every table, in their order."""
     found: dict[str, list[tuple[str, str]]] = {}
     for table, column, type_ in cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"

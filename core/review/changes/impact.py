@@ -314,7 +314,6 @@ def _undecided(delta: _Delta) -> int:
 
 
 def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]) -> Leaderboard:
-    """Return the leaderboard before with the scores of the edited queries replaced."""
     changed = {
         delta.ratings.query_id: query_scores(
             project, delta.base, before.measure, delta.ratings, list(delta.after.values()), delta.ratings_after

@@ -40,7 +40,6 @@ def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]
 
 
 def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-    """Return the scores of a run by query, replaced by those that were found."""
     after = dict(scores)
     for query, by_run in found.items():
         if by_run is not None and run in by_run:

@@ -167,7 +167,6 @@ def table_csv(found: Agreement, merged: bool = False) -> str:
 
 
 def _rows(found: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
-    """Return name, counts, total and kappa of each row."""
     table = found.table
     kappas = found.per_level.values()
     return list(zip(table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True))

@@ -193,7 +193,6 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
 
 
 def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
-    """Return the place of a case among some rows; None if it is absent."""
     pairs = found.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
     if "question_id" in pairs:
@@ -203,7 +202,6 @@ def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | Non
 
 
 def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
-    """Return which pairs belong to some cases."""
     if not cases:
         return np.zeros(len(pairs), bool)
     # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
@@ -216,7 +214,6 @@ def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
 
 
 def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
-    """Return the pairs with their texts."""
     columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
     columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
     columns += [shown[name].tolist() for name in ("left", "right")]
