@@ -1,4 +1,4 @@
-"""Settled disagreements: the record of every act about a case, read back and as CSV."""
+"""The record of disagreements: every action about a case, and its export as CSV."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ...tables import csv_text
 from ...types import Act
 
 NO_REASON = "reopened"
-"""The reason in the record where a case was reopened without one."""
+"""The reason in the record if a case was reopened without one."""
 
 Place = tuple[str, str, str | None]
-"""Query id, passage id, and the question's id where people's ratings are compared."""
+"""Query id, passage id, and the question's id if a side is a person."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two sides that disagree on a passage or, where people's ratings are compared, on a question for it.
+    """Two sides that disagree on a passage, or on a question for it if a side is a person.
 
     Args:
         left, right: names of the sides, see `review.side_name`.
-        left_value, right_value: what they say.
+        left_value, right_value: their values.
     """
 
     left: str
@@ -38,25 +38,25 @@ class Case:
 
     @property
     def place(self) -> Place:
-        """What the case is about."""
+        """The ids that the case is about."""
         return (self.query_id, self.passage_id, self.question_id)
 
 
 @dataclass(frozen=True)
 class Settling:
-    """One act about a case.
+    """One action about a case.
 
     Args:
-        settled: whether this is what settles the case now: nothing came after it, and an override that did it was
-            not withdrawn.
+        settled: whether this action settles the case now: it is the last one, and its override, if any, is not
+            withdrawn.
         touched: id of the question that was overridden, or that is to be reworded.
         rating: the override's.
         source, value: of the judgment that is disputed.
-        query_text, question_text: of the case's query, and of the touched question or else the case's; ids where
-            there is no text.
-        next_act: what came after it in the same case; None where nothing did.
-        in_force: whether a rating that a person gave for the touched question and the passage was not withdrawn.
-        others: to how many questions beside the touched one the override gave the rating.
+        query_text, question_text: of the case's query, and of the touched question or else the case's; ids if the text
+            is missing.
+        next_act: the next action in the same case; None for the last one.
+        in_force: whether an override of the touched question and the passage exists that is not withdrawn.
+        others: how many further questions the override gave the rating.
     """
 
     key: int
@@ -78,10 +78,10 @@ class Settling:
 
 
 class AlreadySettled(InputError):
-    """Somebody settled a case before one who had not seen it.
+    """A case was settled by another person before the author saw it.
 
     Attributes:
-        settling: what settles it.
+        settling: the action that settled it.
     """
 
     def __init__(self, settling: Settling) -> None:
@@ -120,10 +120,10 @@ _CASES = (
 
 
 def record(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
-    """Every act about any disagreement, newest first.
+    """Return every action about any disagreement, newest first.
 
     Args:
-        limit: how many at most; all for None.
+        limit: how many at most; None for all.
     """
     return _settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
 
@@ -134,7 +134,7 @@ def acts(project: Project) -> int:
 
 
 def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
-    """The cases between two sides that are settled, by what they are about; the sides in either order."""
+    """Return the settled cases between two sides, by their ids; the sides in either order."""
     found = _settlings(
         project,
         " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
@@ -150,7 +150,7 @@ def disputes(project: Project) -> list[Settling]:
 
 def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
     if not acts(project):
-        # Most redraws of most projects ask in vain, and the engine takes longer to plan the whole question than this.
+        # The record is usually empty, and planning the full statement takes longer than this check.
         return []
     seen = {"overrides": visible(project, "overrides"), "settlings": visible(project, "settlings")}
     rows = project.rows(
@@ -160,7 +160,7 @@ def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[
 
 
 def record_csv(project: Project) -> str:
-    """The whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
     header = (
         *("made_at", "author", "act", "reason", "left", "left_value", "right", "right_value", "query_id", "passage_id"),
         *("question_id", "touched_question_id", "rating", "disputed_source", "disputed_value", "settled"),
@@ -177,7 +177,7 @@ def record_csv(project: Project) -> str:
 
 
 def disputes_csv(project: Project) -> str:
-    """The disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
         (one.source, *one.case.place[:2], one.value, one.reason, one.author, _moment(one.made_at))

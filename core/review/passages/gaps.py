@@ -1,4 +1,4 @@
-"""Where bank and judgments part: questions answered by what is not relevant, and relevant passages left out."""
+"""Gaps between bank and judgments: questions answered by non-relevant passages, and uncovered relevant passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Stray:
     """A question that judged non-relevant passages answer.
 
     Args:
-        weight: as it counts in the bank; below 0 for what a response should not contain.
+        weight: in the bank; below 0 for content that a response should not have.
         non_relevant, relevant: numbers of judged passages that answer it.
         passages: some of the non-relevant ones, the lowest judgment and the highest rating first.
     """
@@ -48,18 +48,18 @@ PASSAGES_NAMED = 5
 
 
 def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
-    """Questions that judged non-relevant passages answer, the most such passages first.
+    """Return questions that judged non-relevant passages answer, those with most such passages first.
 
-    For all queries at once what `study.diagnose` says of one.
+    This is `study.diagnose` for all queries at once.
 
     Args:
-        source: judgments that say what is relevant, from `policy.min_judgment`.
+        source: judgments; passages are relevant from `policy.min_judgment` on.
 
     Returns:
-        How many there are, and those asked for.
+        The total number, and those of the page.
 
     Raises:
-        InputError: there is no such grader, version or source.
+        InputError: the grader, version or source is unknown.
     """
     base = basis(project, policy)
     rows = project.rows(
@@ -81,7 +81,7 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
 def uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Uncovered]]:
-    """Judged relevant passages that no question covers, the highest judgment first; see `strays`.
+    """Return judged relevant passages that no question covers, the highest judgment first; see `strays`.
 
     Args, returns, raises: as for `strays`.
     """
