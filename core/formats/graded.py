@@ -33,8 +33,8 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
     `exam_grades` become grades of a self-rating grader (its ratings) or of an answering grader (1 if the question
     counts as answered, else 0). `grades` become those of a direct grader, with the query id in place of a question
     id. The model and prompt data of the file are kept verbatim in the grader's parameters, so that they can be
-    written back. Ranks are the file's own. A ranking or judgment of a facet (`queryId` or `query` is `query/facet`,
-    as in TREC CAR) belongs to that facet, not to the line's query. Repeated (grader, question, passage) and repeated
+    written back. Ranks are the file's own. A ranking or judgment whose `queryId` or `query` is `query/facet` (as in
+    TREC CAR) belongs to that facet, not to the line's query. Repeated (grader, question, passage) and repeated
     queries are yielded again.
 
     Args:
