@@ -1,4 +1,4 @@
-"""Autograder/RUBRIC interchange files: one query a line with its passages and all their grades."""
+"""Autograder/RUBRIC interchange files: one line per query with its passages and all their grades."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _view(
 
 
 ViewOptions = Annotated[View, Gathered(_view)]
-"""Options that select and judge answers."""
+"""Options that select answers and the check of their correctness."""
 
 
 def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:

@@ -44,8 +44,6 @@ RankedBy = Annotated[str, Option(help="Value that ranks the items, lowest first.
 
 @dataclass(frozen=True)
 class _Answers:
-    """Answers, and the model to fit to them."""
-
     table: AnswerTable
     model: Model
     estimator: EstimatorName

@@ -144,7 +144,7 @@ async def _from_json(request: Request) -> Pairs:
 
 
 def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
-    """The values of a request, converted to the types of the operation.
+    """Return the values of a request, converted to the types of the operation.
 
     Raises:
         InputError: a value is missing, unknown, invalid, or given too often.

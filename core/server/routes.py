@@ -28,5 +28,4 @@ def routes(check: Check = lambda: None) -> list[Route]:
 
 
 async def _health(check: Check, request: Request) -> Response:
-    """Answer the public health check."""
     return await health(check)
