@@ -1,6 +1,6 @@
-"""The operations: each act of the product, with its request and its result. The shell and the API are made from them.
+"""The operations of the product, each with its request and its result. The shell and the API are made from them.
 
-Each module is loaded when one of its operations is asked for, because most modules load much.
+A module is loaded when one of its operations is first used, because most modules load much.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "restore": "Restore a project from BACKUP.",
     },
 }
-"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or of the
+"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or the
 group, so that the help loads no operation."""
 
 ABOUT_GROUPS = {
@@ -152,14 +152,14 @@ ABOUT_GROUPS = {
 
 
 def every_operation() -> list[Operation]:
-    """All operations, in the order of their names."""
+    """Return all operations, in the order of their names."""
     for module in MODULES:
         import_module(f"{__name__}.{module}")
     return [known for _, known in sorted(_registered().items())]
 
 
 def find_operation(name: str) -> Operation | None:
-    """The operation of a name such as "bank list"; None if there is none."""
+    """Return the operation with a name such as "bank list", or None."""
     word = name.partition(" ")[0]
     for module, words in MODULES.items():
         if word in words:

@@ -1,4 +1,4 @@
-"""Commands that say who did what, and bring back what an act replaced."""
+"""Commands that list people's actions, and restore the data that an action replaced."""
 
 from __future__ import annotations
 

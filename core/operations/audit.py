@@ -1,4 +1,4 @@
-"""Commands of the audit: plan it, draw batches, deal them or send them out as files, and end it."""
+"""Commands of the audit: plan it, draw batches, assign them or export them as files, and end it."""
 
 from __future__ import annotations
 

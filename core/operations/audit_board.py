@@ -1,4 +1,4 @@
-"""Commands that say what an audit tells: its board, the curve of widths, calibration, roles, the methods paragraph."""
+"""Commands that show the results of an audit: leaderboard, widths, calibration, roles, and the methods paragraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about disagreements between labels, judgments and people: list them, settle them, open them again."""
+"""Commands about disagreements between labels, judgments and people: list, resolve and reopen them."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def record(
 
 
 def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:
-    """The open disagreement on a passage; beside a person, on a question for it."""
+    """Return the open disagreement on a passage; if a side is a person, on a question for that passage."""
     everything = queue(project, left, right, query_id=query_id, limit=1)
     rows = queue(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
     found = [row for row in rows if row.pair.passage_id == passage_id]

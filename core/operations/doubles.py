@@ -1,4 +1,4 @@
-"""Commands for what several people judge blindly: assigning, claiming, how well they agree, deciding what differs."""
+"""Commands for blind double assignments: assign, claim, show agreement, and adjudicate differences."""
 
 from __future__ import annotations
 

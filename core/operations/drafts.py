@@ -1,4 +1,4 @@
-"""Commands about drafts: what people changed on the screen, or accepted, and have not saved."""
+"""Commands about drafts: changes on the screen and accepted proposals that are not saved yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that prints the boards of an exam: students, models by retrievals, topics, and comparisons."""
+"""The command that prints the leaderboards of an exam: examinees, models by retrievals, topics, and comparisons."""
 
 from __future__ import annotations
 

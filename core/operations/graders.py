@@ -1,4 +1,4 @@
-"""Commands about graders: set them up, try them, read and change their prompts, set prices."""
+"""Commands about graders: save and test them, show and change their prompts, set prices."""
 
 from __future__ import annotations
 

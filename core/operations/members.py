@@ -1,4 +1,4 @@
-"""Commands for the people of a project: who has which role, and in which queries."""
+"""Commands for the people of a project: their roles, and the queries of each role."""
 
 from __future__ import annotations
 

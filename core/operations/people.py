@@ -1,4 +1,4 @@
-"""Commands for what people say of single passages: overrides and judgments."""
+"""Commands for people's overrides and judgments of single passages."""
 
 from __future__ import annotations
 

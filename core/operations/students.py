@@ -1,4 +1,4 @@
-"""Commands about the students of an exam: adding them, the passages that they are given, and sitting."""
+"""Commands about the examinees of an exam: add them, choose their passages, and run the exam."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about live targets: freezing what an endpoint gives, watching it, and what differs between two freezes."""
+"""Commands about live targets: freeze an endpoint's results, watch it, and compare two freezes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def freeze(
 
 
 def _freeze(project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool) -> Frozen:
-    # Who runs a command names the address and the variable of its key together, in the file that they give it.
+    # The person who runs the command gives the address and the variable of its key together, in one file.
     with acting(naming(asked.url, asked.key_variable or None)):
         return pipelines.freeze(
             project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count

@@ -1,4 +1,4 @@
-"""Commands for tokens: what scripts and other computers show to a server that has the project open."""
+"""Commands for tokens, with which scripts and other computers access a server that has the project open."""
 
 from __future__ import annotations
 
