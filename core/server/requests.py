@@ -89,7 +89,9 @@ async def from_body(request: Request) -> tuple[Pairs, Files]:
         form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=LONGEST)
     except HTTPException as error:
         raise InputError(
-            "invalid-form", f"The form cannot be read: {error.detail}", "Send the form as shown in docs/server.md."
+            "invalid-form",
+            f"The form cannot be read: {error.detail}",
+            "Send the form as shown in docs/how-to/use-the-api.md.",
         ) from error
     given: Pairs = []
     files: Files = {}

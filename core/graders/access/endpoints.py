@@ -98,7 +98,7 @@ def _of_file() -> tuple[str, Tables]:
         raise InputError(
             "cannot-read-endpoints",
             f"The endpoint file named in {FILE_VARIABLE} cannot be read ({type(error).__name__}).",
-            "Ask the server's operator to correct it; docs/graders.md has an example.",
+            "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an example.",
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
@@ -147,5 +147,5 @@ def _wrong(what: str, place: str) -> InputError:
     return InputError(
         "invalid-endpoint",
         f"In {place}, {what}.",
-        "Ask the server's operator to correct it; docs/graders.md has an example.",
+        "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an example.",
     )

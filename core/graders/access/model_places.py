@@ -49,7 +49,7 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
     raise InputError(
         "model-not-offered",
         "This server does not offer this model.",
-        "Choose an available model, or ask the server's operator to allow this one (docs/graders.md).",
+        "Choose an available model, or ask the server's operator to allow this one (docs/how-to/use-an-endpoint.md).",
     )
 
 

@@ -52,7 +52,8 @@ def can_log_in() -> None:
         raise InputError(
             "no-login",
             "Login is not possible: secrets.toml of this server names no identity provider.",
-            "Ask the administrator of the server to add the section [auth] (docs/team.md) and to restart it.",
+            "Ask the administrator of the server to add the section [auth] (docs/how-to/run-a-team-server.md) and to "
+            "restart it.",
         )
 
 

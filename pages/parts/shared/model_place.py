@@ -26,7 +26,7 @@ from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""
 """The choice of a typed address."""
-HOW = "Ask the administrator of the server to set one up (docs/graders.md)."
+HOW = "Ask the administrator of the server to set one up (docs/how-to/use-an-endpoint.md)."
 
 
 def choose_endpoint(
@@ -150,7 +150,8 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         )
     else:
         st.container(key=f"key unknown {key}").caption(
-            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file (docs/graders.md)."
+            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file "
+            "(docs/how-to/use-an-endpoint.md)."
         )
 
 
