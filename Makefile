@@ -65,9 +65,10 @@ lint: $(VENV)/.installed-dev ## style and common mistakes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-style: $(VENV)/.installed-dev ## language of screens, commands and errors; spelling
+style: $(VENV)/.installed-dev ## language of texts, code and documentation; spelling; form of Markdown
 	$(BIN)/python docs/style.py
 	$(BIN)/typos --format brief
+	$(BIN)/rumdl check --quiet .
 
 # mypy finds modules by folders, so the folder gets a second name.
 types: $(VENV)/.installed-dev ## strict types of core

@@ -1,14 +1,18 @@
-"""Check the language of user-visible texts: `make style`.
+"""Check the language of user-visible texts and of the code: `make style`.
 
 `FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and commands. Checked are the
 help of every command, and strings of the program that begin with a capital letter or have at least four words.
+
+`MARKERS` are places to look at in docstrings, comments and the documentation. Their share is limited by `LIMITS`.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +43,33 @@ EXEMPT = {ROOT / "core/graders/reading/injections.py"}
 """Modules whose texts are examples of passages."""
 TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|::|\{ [a-z-]+: ")
 """SQL statements, regular expressions and style sheets, which are not texts."""
+
+MARKERS = (
+    r"\b[Ww]hat (?:is|are|was|were|it|they|he|she|one|comes?|came|has|had|can|may|people|somebody|others|the|stands?"
+    r"|needs?|takes?|follows|differs|belongs?|nobody|does|did|goes|waits?)\b",
+    r"\b[Ww]h(?:o|at|ich)ever\b",
+    r"\b(?:[Ss]omebody|[Nn]obody|[Ee]verybody)\b",
+    r"(?:, |\bonly |[Ww]here )where (?:it|there|that|nobody|somebody|one|they|the|a|no|nothing|none)\b",
+    r"\b[Ww]here (?:nobody|somebody|there (?:is|are|was|were)|none|nothing)\b",
+    r"\b(?:is|are|was|were) no (?!longer|more|such|one\b|need|way|doubt|reason)[a-z]+",
+    r"\b(?:is|are|has|have|be|was|were) none\b",
+    r"\b[Bb]eside\b",
+    r"\b(?:anew|once more)\b",
+    r"\b[Ll]et (?:somebody|nobody|several|people|no|the|a|an|it|what|whoever|others|students|RUN|IDENTITY|this|all"
+    r"|no more)\b",
+    r"\bSay (?:how|what|which|who|whether|until)\b",
+    r"\bone (?:can|may|looks|sees|has|is to|might|wants|does|reads|chooses|needs)\b",
+    r"\b(?:but for|save for)\b",
+    r"\b(?:is|are|was|were) (?:told|said)\b",
+    r"(?:^|[.!?] )Of (?:a|an|the|what|each|some|its)\b",
+    r"\b(?:comes?|came) (?:into|of|about|by|anew|last|first|again|back)\b",
+    r"\b(?:stands?|stood)\b",
+)
+"""Regular expressions of phrases that readers often have to read twice."""
+LIMITS = {"docstrings": 0.05, "comments": 0.04, "paragraphs of the documentation": 0.05}
+"""The largest share of texts with a marker."""
+SHOWN = 20
+"""Texts with a marker that are listed if a share is too large."""
 
 Place = tuple[str, str]
 
@@ -92,7 +123,51 @@ def faults() -> Iterator[str]:
             yield f"{place}: '{text.split()[0]}' begins it: use a precise verb"
 
 
+def docstrings(path: Path) -> Iterator[Place]:
+    """Yield the place and the text of every docstring of a module, those of attributes included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield f"{path.relative_to(ROOT)}:{value.lineno}", value.value
+
+
+def comments(path: Path) -> Iterator[Place]:
+    """Yield the place and the text of every comment of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield f"{path.relative_to(ROOT)}:{token.start[0]}", token.string[1:]
+
+
+def paragraphs(path: Path) -> Iterator[Place]:
+    """Yield the place and the text of every paragraph of a page that has more than five words."""
+    line = 1
+    for text in re.split(r"(\n\s*\n)", path.read_text(encoding="utf-8")):
+        if len(text.split()) > 5:
+            yield f"{path.relative_to(ROOT)}:{line}", text
+        line += text.count("\n")
+
+
+def excesses() -> Iterator[str]:
+    """Print the share of texts with a marker by kind, and yield lines about each kind that exceeds its limit."""
+    modules = sorted(path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py"))
+    pages = sorted({*(ROOT / "docs").rglob("*.md")} - {*(ROOT / "docs" / "build").rglob("*.md")})
+    texts = {
+        "docstrings": [place for path in modules for place in docstrings(path)],
+        "comments": [place for path in modules for place in comments(path)],
+        "paragraphs of the documentation": [place for path in [*pages, ROOT / "README.md"] for place in paragraphs(path)],
+    }
+    marker = re.compile("|".join(f"(?:{pattern})" for pattern in MARKERS))
+    for kind, places in texts.items():
+        marked = [(place, found[0], text) for place, text in places if (found := marker.search(text))]
+        share = len(marked) / max(1, len(places))
+        print(f"{kind}: {share:.1%} of {len(places):,} have a marker; the limit is {LIMITS[kind]:.0%}")
+        if share > LIMITS[kind]:
+            yield from (f"{place}: '{found}' in '{' '.join(text.split())[:80]}'" for place, found, text in marked[:SHOWN])
+
+
 if __name__ == "__main__":
-    found = list(faults())
+    found = [*faults(), *excesses()]
     print("\n".join(found))
     sys.exit(f"{len(found)} texts to rewrite" if found else 0)
