@@ -14,13 +14,13 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from exam_workbench.face import demo
 from pages.parts.shared.person import COOKIE
 from tests.made.browser import FLAGS, find_chromium, ready, serving
 
+DOCS = Path(__file__).resolve().parent
 COLOURS = 128
 """Colours of a picture, which keep a file below 200 KB."""
 PICTURES = {
@@ -50,7 +50,7 @@ def main() -> None:
                 page.goto(f"{server.address}/{screen}?{urlencode({'project': 'demo', **choices})}")
                 ready(page)
                 picture = Image.open(BytesIO(page.screenshot())).quantize(COLOURS, dither=Image.Dither.NONE)
-                picture.save(ROOT / "docs" / place, optimize=True)
+                picture.save(DOCS / place, optimize=True)
                 page.close()
         browser.close()
 

@@ -152,11 +152,11 @@ def paragraphs(path: Path) -> Iterator[Place]:
 def excesses() -> Iterator[str]:
     """Print the share of texts with a marker by kind, and yield lines about each kind that exceeds its limit."""
     modules = sorted(path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py"))
-    pages = sorted({*(ROOT / "docs").rglob("*.md")} - {*(ROOT / "docs" / "build").rglob("*.md")})
+    pages = {ROOT / "README.md", *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")}
     texts = {
         "docstrings": [place for path in modules for place in docstrings(path)],
         "comments": [place for path in modules for place in comments(path)],
-        "paragraphs of the documentation": [place for path in [*pages, ROOT / "README.md"] for place in paragraphs(path)],
+        "paragraphs of the documentation": [place for path in sorted(pages) for place in paragraphs(path)],
     }
     marker = re.compile("|".join(f"(?:{pattern})" for pattern in MARKERS))
     for kind, places in texts.items():
@@ -164,7 +164,9 @@ def excesses() -> Iterator[str]:
         share = len(marked) / max(1, len(places))
         print(f"{kind}: {share:.1%} of {len(places):,} have a marker; the limit is {LIMITS[kind]:.0%}")
         if share > LIMITS[kind]:
-            yield from (f"{place}: '{found}' in '{' '.join(text.split())[:80]}'" for place, found, text in marked[:SHOWN])
+            yield from (
+                f"{place}: '{found}' in '{' '.join(text.split())[:80]}'" for place, found, text in marked[:SHOWN]
+            )
 
 
 if __name__ == "__main__":

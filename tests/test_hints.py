@@ -12,7 +12,9 @@ import click
 from exam_workbench.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PAGES = {ROOT / "README.md", *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")}
+SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), *PAGES])
+
 
 NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)")
 """A command in running text: one or two words, then what belongs to it up to the end of the clause."""

@@ -70,7 +70,9 @@ def write_responses(home: Path) -> None:
         for topic in topics
     )
     (folder / "rag24-answers-gpt-4o.jsonl").write_text("".join(json.dumps(line) + "\n" for line in responses))
-    nuggets = {"0_2": {"[1]": {"text": sentences[0], "relevance": "2"}, "[2]": {"text": sentences[1], "relevance": "1"}}}
+    nuggets = {
+        "0_2": {"[1]": {"text": sentences[0], "relevance": "2"}, "[2]": {"text": sentences[1], "relevance": "1"}}
+    }
     (folder / "gold_nuggets_human_deduplicated.json").write_text(json.dumps(nuggets))
     written = {"0_2": {"a": sentences[0], "b": sentences[1], "c": " ".join(sentences), "d": "A camera takes pictures."}}
     (folder / "automatic_responses.json").write_text(json.dumps(written))
