@@ -82,6 +82,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {"cranfield": write_cranfield, "r
 """Write small files in the place of collections that a tutorial needs and that are not in the repository."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path) -> None:
     for folder in ("docs", "data"):
